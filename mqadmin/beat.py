@@ -23,7 +23,7 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("end abandoned actions", "mqadmin.actions.tasks.end_abandoned_runs", 300, "jobs"),
+    Entry("end abandoned actions", "mqadmin.action_runs.tasks.end_abandoned_runs", 300, "jobs"),
     Entry("follow and poll clusters", "mqadmin.observing.tasks.ensure_observing", 5, "jobs"),
     Entry("sample lag", "mqadmin.lag.tasks.sample_lag", 30, "jobs"),
     Entry("read brokers' figures", "mqadmin.metrics.tasks.sample_brokers", 60, "jobs"),

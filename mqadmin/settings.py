@@ -186,7 +186,7 @@ INSTALLED_APPS = [
     "mqadmin.events",
     "mqadmin.alerts",
     "mqadmin.audit",
-    "mqadmin.actions",
+    "mqadmin.action_runs",
     "mqadmin.people",
     "mqadmin.jobs",
     "mqadmin.hosting",

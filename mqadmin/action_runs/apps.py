@@ -3,6 +3,6 @@ from __future__ import annotations
 from django.apps import AppConfig
 
 
-class ActionsConfig(AppConfig):
-    name = "mqadmin.actions"
+class ActionRunsConfig(AppConfig):
+    name = "mqadmin.action_runs"
     label = "mq_actions"

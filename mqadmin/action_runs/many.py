@@ -15,11 +15,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from mqadmin.actions import registry, runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import BATCH_RUNS_MAX, InProgress, Result
+from mqadmin.actions import registry
 from mqadmin.actions.arguments import InvalidArguments
-from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
-from mqadmin.actions.runs import BATCH_RUNS_MAX, InProgress, Result
+from mqadmin.people.caller import Caller
 
 # After that no further run is begun: the one who asked waits for the answer, and a gateway before us for no longer.
 BEGIN_WITHIN_S = 100.0

@@ -19,7 +19,10 @@ from django.forms import Form
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from mqadmin.actions import registry, runs
+from mqadmin.action_runs import runs
+from mqadmin.action_runs.models import ActionRun
+from mqadmin.action_runs.runs import Attempt, Conflict, InProgress, Refusal, Result
+from mqadmin.actions import registry
 from mqadmin.actions.arguments import (
     InvalidArguments,
     arguments_form,
@@ -27,8 +30,6 @@ from mqadmin.actions.arguments import (
     read_arguments,
     without_contents,
 )
-from mqadmin.actions.caller import Caller
-from mqadmin.actions.current_caller import acting_as
 from mqadmin.actions.declaration import (
     Action,
     ActionRefused,
@@ -38,11 +39,11 @@ from mqadmin.actions.declaration import (
     ItemState,
     Preview,
 )
-from mqadmin.actions.models import ActionRun
-from mqadmin.actions.runs import Attempt, Conflict, InProgress, Refusal, Result
 from mqadmin.audit.models import ACTION_CHARS_MAX, ACTOR_CHARS_MAX, CLUSTER_CHARS_MAX, Outcome
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
+from mqadmin.people.caller import Caller
+from mqadmin.people.current_caller import acting_as
 
 logger = logging.getLogger(__name__)
 

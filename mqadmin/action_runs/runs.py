@@ -19,8 +19,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from mqadmin.action_runs.models import KEY_CHARS_MAX, ActionRun
 from mqadmin.actions.declaration import ItemOutcome, ItemState, Undo, Values
-from mqadmin.actions.models import KEY_CHARS_MAX, ActionRun
 from mqadmin.actions.secret_words import without_secrets
 from mqadmin.audit import chain
 from mqadmin.audit.models import REASON_CHARS_MAX, SUBJECT_CHARS_MAX, AuditEntry, Outcome

@@ -7,7 +7,7 @@ import logging
 from celery import shared_task
 from django.utils import timezone
 
-from mqadmin.actions import runs
+from mqadmin.action_runs import runs
 
 logger = logging.getLogger(__name__)
 

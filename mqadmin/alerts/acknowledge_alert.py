@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import IdField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
 from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.alerts import evaluating
 from mqadmin.alerts.models import NOTE_CHARS_MAX, Alert
 from mqadmin.alerts.stepping import State
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.current_caller import current_caller
 from mqadmin.people.words import YES_NO
 
 

@@ -15,11 +15,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts.fields import WEEKDAYS, ClockField, NameField, PatternField, ZoneField, minutes_of
 from mqadmin.alerts.models import NOTE_CHARS_MAX, SILENCE_NAME_CHARS_MAX, AlertSilence
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.current_caller import current_caller
 
 # Of one cluster: each is held against all that fires.
 SILENCES_MAX = 200

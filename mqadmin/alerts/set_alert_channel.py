@@ -15,13 +15,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import SecretField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts import sealing
 from mqadmin.alerts.channels.kinds import ChannelKind
 from mqadmin.alerts.fields import NameField, mail_addresses
 from mqadmin.alerts.models import CHANNEL_NAME_CHARS_MAX, PLACE_CHARS_MAX, AlertChannel
 from mqadmin.alerts.posting import target_of
+from mqadmin.people.current_caller import current_caller
 
 CHANNELS_MAX = 100
 URL_CHARS_MAX = 2000

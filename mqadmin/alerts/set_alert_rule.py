@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Change, InstallationAction, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.alerts.conditions import WATCHED, About, Subject
 from mqadmin.alerts.fields import NameField, PatternField
@@ -22,6 +21,7 @@ from mqadmin.alerts.models import RULE_NAME_CHARS_MAX, AlertChannel, AlertRule
 from mqadmin.alerts.sentences import VERDICT_WORDS, verdict_word
 from mqadmin.clusters.cluster_verdict import FINDINGS, ClusterVerdict
 from mqadmin.clusters.models import Verdict
+from mqadmin.people.current_caller import current_caller
 
 # Each is held against all groups at every look.
 RULES_MAX = 100

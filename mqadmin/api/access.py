@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from rest_framework.request import Request
 
-from mqadmin.actions.caller import Caller, Way, http_caller
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 from mqadmin.people.access import Scope
+from mqadmin.people.caller import Caller, Way, http_caller
 from mqadmin.people.roles import Role
 from mqadmin.tokens.models import ApiToken
 

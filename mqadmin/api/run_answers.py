@@ -8,11 +8,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
 
+from mqadmin.action_runs.models import KEY_CHARS_MAX
+from mqadmin.action_runs.runner import PermissionRefused
+from mqadmin.action_runs.runs import InProgress, Refusal, Result
 from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable
-from mqadmin.actions.models import KEY_CHARS_MAX
-from mqadmin.actions.runner import PermissionRefused
-from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.api import problems
 from mqadmin.api.problems import FieldError, Kind, Problem
 from mqadmin.api.serializers.actions import run_document

@@ -11,17 +11,18 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from mqadmin.actions import declaration, many, registry, runner
+from mqadmin.action_runs import many, runner
+from mqadmin.action_runs.runs import InProgress, Result
+from mqadmin.actions import declaration, registry
 from mqadmin.actions.arguments import InvalidArguments, declared_form
-from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Change, Preview
-from mqadmin.actions.runs import InProgress, Result
 from mqadmin.clusters.models import Cluster, Group, Topic, TopicKind
 from mqadmin.configuration.document import SETTINGS, TEXTS, Entry
 from mqadmin.groups.settings import all_on_brokers as all_groups
 from mqadmin.ownership.describe import all_texts
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.selectors import names_of_owner
+from mqadmin.people.caller import Caller
 from mqadmin.topics.settings import all_on_brokers as all_topics
 
 _ALL_ON_BROKERS = {"topic": all_topics, "group": all_groups}

@@ -17,8 +17,8 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
+from mqadmin.action_runs.runs import Result
 from mqadmin.actions.present import OnBrokers
-from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster

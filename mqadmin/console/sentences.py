@@ -8,9 +8,9 @@ from functools import reduce
 
 from django.utils.translation import gettext, ngettext
 
+from mqadmin.action_runs.runs import Result
 from mqadmin.actions.declaration import ItemState
 from mqadmin.actions.present import OnBrokers
-from mqadmin.actions.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.brokers.settings import BrokerSettings
 from mqadmin.clusters.models import (

@@ -22,9 +22,8 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext_noop
 
-from mqadmin.actions import runner, runs
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import InProgress, Refusal, Result
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import Outcome
 from mqadmin.deadletter_rules.deciding import Decision, Does, Fact, Rule, decide, is_within_hours
 from mqadmin.deadletter_rules.gaps import GAPS_MAX, NumberGap, gaps_after, gaps_of, looked_at
@@ -32,6 +31,7 @@ from mqadmin.deadletter_rules.models import WORDS_CHARS_MAX, DeadLetterRule, Rai
 from mqadmin.deadletter_rules.signals import FailureRaised, failure_raised
 from mqadmin.deadletters.models import DeadLetter, Failure
 from mqadmin.people.access import Scope
+from mqadmin.people.caller import Caller, Way
 from mqadmin.people.roles import Role
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.states import ENDED

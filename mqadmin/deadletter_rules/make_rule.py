@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField, IdField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules.deciding import HOURS_OF_DAY, Does
@@ -22,6 +21,7 @@ from mqadmin.deadletter_rules.models import RULE_NAME_CHARS_MAX, DeadLetterRule
 from mqadmin.deadletters.models import FAILURE_CLASS_CHARS_MAX, FAILURE_TEXT_CHARS_MAX
 from mqadmin.deadletters.subjects import failure_words, require_failure
 from mqadmin.groups.rules import GroupField
+from mqadmin.people.current_caller import current_caller
 
 # Rules of one cluster: each looks at every dead letter that is new.
 RULES_MAX = 100

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import arguments_json
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
@@ -44,6 +43,7 @@ from mqadmin.deadletters.selection import (
     selection_of,
 )
 from mqadmin.groups.rules import GroupField
+from mqadmin.people.current_caller import current_caller
 
 # Rows of one transaction, so that it never holds SQLite's only writer for long.
 STEP_ROWS = 1000

@@ -16,8 +16,6 @@ from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Un
 from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.clusters.models import Cluster
 from mqadmin.hosting.hosted import hosted_group, required_group
-from mqadmin.live.events import Change as LiveChange
-from mqadmin.live.events import ChangeKind, publish_after_commit
 from mqadmin.people.words import YES_NO
 from remoting.wire.limits import GROUP_CHARS_MAX
 
@@ -40,7 +38,9 @@ def preview(cluster: Cluster, arguments: SetInstancesRunning) -> Preview[HostedG
     return Preview((change,), plan=row, warnings=tuple(warnings))
 
 
-def carry_out(cluster: Cluster, arguments: SetInstancesRunning, preview: Preview[HostedGroup]) -> Iterator[ItemOutcome]:
+def carry_out(
+    _cluster: Cluster, arguments: SetInstancesRunning, preview: Preview[HostedGroup]
+) -> Iterator[ItemOutcome]:
     """Writes it into the group's row, which supervision reads."""
     (change,) = preview.changes
     if not change.is_change:
@@ -53,7 +53,6 @@ def carry_out(cluster: Cluster, arguments: SetInstancesRunning, preview: Preview
             return
         row.is_stopped = arguments.running == "no"
         row.save(update_fields=["is_stopped", "updated_at"])
-        publish_after_commit([LiveChange(ChangeKind.GROUP, cluster.name, arguments.group)])
     yield change.done()
 
 

@@ -18,8 +18,6 @@ from mqadmin.actions.arguments import CountField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
 from mqadmin.hosting.hosted import hosted_group, required_group
-from mqadmin.live.events import Change as LiveChange
-from mqadmin.live.events import ChangeKind, publish_after_commit
 from remoting.wire.limits import GROUP_CHARS_MAX
 
 _NO_WHOLE_NUMBER = gettext_lazy("The number of instances must be a whole number.")
@@ -55,7 +53,7 @@ def preview(cluster: Cluster, arguments: SetWantedInstances) -> Preview[HostedGr
     return Preview((change,), plan=row, warnings=tuple(warnings))
 
 
-def carry_out(cluster: Cluster, arguments: SetWantedInstances, preview: Preview[HostedGroup]) -> Iterator[ItemOutcome]:
+def carry_out(_cluster: Cluster, arguments: SetWantedInstances, preview: Preview[HostedGroup]) -> Iterator[ItemOutcome]:
     """Writes the number into the group's row, which supervision reads."""
     (change,) = preview.changes
     if not change.is_change:
@@ -68,7 +66,6 @@ def carry_out(cluster: Cluster, arguments: SetWantedInstances, preview: Preview[
             return
         row.wanted_instances = arguments.wanted
         row.save(update_fields=["wanted_instances", "updated_at"])
-        publish_after_commit([LiveChange(ChangeKind.GROUP, cluster.name, arguments.group)])
     yield change.done()
 
 

@@ -12,9 +12,9 @@ from django.db.models import Max
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from mqadmin.actions.caller import Way
 from mqadmin.audit.models import AuditEntry
 from mqadmin.jobs import tasks
+from mqadmin.people.caller import Way
 
 # More jobs than one console has; beat reads all of them each time, too.
 JOBS_MAX = 500

@@ -10,11 +10,11 @@ from celery import Task, shared_task
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.clusters.models import Cluster
 from mqadmin.people.access import Scope
+from mqadmin.people.caller import Caller, Way
 from mqadmin.people.roles import Role
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import ContentField, CountField, IdField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import (
     Action,
     ActionRefused,
@@ -42,6 +41,7 @@ from mqadmin.mending.originals import (
     require_sight,
 )
 from mqadmin.mending.typed_bodies import TypedAs, WrongBody, read_typed
+from mqadmin.people.current_caller import current_caller
 from remoting.wire.limits import BODY_BYTES_MAX
 
 _TYPED_AS = tuple(

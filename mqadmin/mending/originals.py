@@ -8,12 +8,12 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import ActionRefused, Change
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.bodies import ask_broker
 from mqadmin.deadletters.models import DeadLetter, KeptMessage, MendedCopy
 from mqadmin.mending.editable_properties import editable
+from mqadmin.people.current_caller import current_caller
 from mqadmin.people.masking import is_masked
 from mqadmin.people.roles import Role
 from remoting.wire.names import dlq_topic

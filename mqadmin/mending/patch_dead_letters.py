@@ -19,7 +19,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import ContentField, IdField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.clusters.selectors.newest_first import read_cursor
@@ -42,6 +41,7 @@ from mqadmin.deadletters.selection import (
 from mqadmin.mending.json_patches import DoesNotApply, Patch, WrongPatch, apply, read_patch
 from mqadmin.mending.mend_dead_letter import write_copy
 from mqadmin.mending.originals import Content, Mending, NotToBeHad, change_between, is_hidden, mending_of
+from mqadmin.people.current_caller import current_caller
 
 # Of one run: the audit names each, and a person waits.
 PATCHED_MAX = 500

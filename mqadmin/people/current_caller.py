@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from mqadmin.actions.caller import Caller
+from mqadmin.people.caller import Caller
 
 _current: ContextVar[Caller] = ContextVar("current_caller")
 

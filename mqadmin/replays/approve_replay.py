@@ -8,9 +8,9 @@ from typing import Annotated
 
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.current_caller import current_caller
 from mqadmin.replays import approval
 from mqadmin.replays.changing import ReplayField, carry_out_verb, preview_verb
 from mqadmin.replays.models import ReplayJob

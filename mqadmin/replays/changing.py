@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.current_caller import current_caller
 from mqadmin.replays import tasks
 from mqadmin.replays.models import ReplayJob
 from mqadmin.replays.signals import say_moved

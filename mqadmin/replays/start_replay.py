@@ -19,7 +19,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from mqadmin.actions.arguments import CountField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, ActionRefused, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter
@@ -40,6 +39,7 @@ from mqadmin.deadletters.selection import (
     selection_of,
 )
 from mqadmin.groups.rules import GroupField
+from mqadmin.people.current_caller import current_caller
 from mqadmin.people.masking import is_masked
 from mqadmin.people.words import YES_NO
 from mqadmin.replay_files.models import ReplayFile

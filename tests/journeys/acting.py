@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import registry, runner
-from mqadmin.actions.caller import Person
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Action
-from mqadmin.actions.runs import Result
 from mqadmin.clusters import models
+from mqadmin.people.caller import Person
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller
 from tests.support.java_client import JavaClient

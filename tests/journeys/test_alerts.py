@@ -15,8 +15,8 @@ from consumer.engine.config import ConsumerConfig
 from consumer.engine.listening import Listener
 from consumer.engine.push_consumer import PushConsumer
 from consumer.engine.start_position import start_rule
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.alerts import delivering
 from mqadmin.alerts.channels.webhook import signature
 from mqadmin.alerts.evaluating import evaluate

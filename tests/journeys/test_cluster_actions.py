@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.clusters import models
 from tests.journeys.acting import acting
 from tests.journeys.conftest import Cluster

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from tests.journeys.acting import act, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
 from mqadmin.clusters.models import Cluster, Member
 from mqadmin.observing import polling_cycle

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.clusters.models import Cluster
 from mqadmin.replays import tasks
 from mqadmin.replays.driving import drive_step

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from tests.journeys.acting import act, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
 from tests.support.callers import caller

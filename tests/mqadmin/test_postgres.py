@@ -21,7 +21,8 @@ PARTS = {
         *("mqadmin/bad_input", "consumer"),
     ),
     "acting, pages and REST": (
-        *("mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers", "mqadmin/cluster_settings"),
+        *("mqadmin/action_runs", "mqadmin/actions", "mqadmin/alerts", "mqadmin/audit", "mqadmin/brokers"),
+        "mqadmin/cluster_settings",
         *("mqadmin/configuration", "mqadmin/deadletters", "mqadmin/deadletter_rules", "mqadmin/events"),
         *("mqadmin/flows", "mqadmin/groups", "mqadmin/hosting", "mqadmin/jobs", "mqadmin/management"),
         *("mqadmin/mending", "mqadmin/ownership", "mqadmin/producers", "mqadmin/replays", "mqadmin/replay_files"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqadmin.actions.caller import Caller, Person, Way
+from mqadmin.people.caller import Caller, Person, Way
 
 
 def caller(person: Person) -> Caller:

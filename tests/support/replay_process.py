@@ -22,8 +22,8 @@ django.setup()
 from django.contrib.auth import get_user_model  # noqa: E402 - models exist only now
 from django.utils import timezone  # noqa: E402
 
-from mqadmin.actions import runner  # noqa: E402
-from mqadmin.actions.runs import Result  # noqa: E402
+from mqadmin.action_runs import runner  # noqa: E402
+from mqadmin.action_runs.runs import Result  # noqa: E402
 from mqadmin.clusters.models import Broker, Cluster  # noqa: E402
 from mqadmin.deadletters.models import DeadLetter, Failure, KeptMessage  # noqa: E402
 from mqadmin.replays.driving import Left, drive_step  # noqa: E402

@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from mqadmin.action_runs.runs import InProgress, Result
 from mqadmin.actions.declaration import AnyAction, ItemState
-from mqadmin.actions.runs import InProgress, Result
 from mqadmin.api.serializers.problems import ProblemSerializer
 
 ITEM_STATES = [(state.value, state.value) for state in ItemState]

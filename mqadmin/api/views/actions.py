@@ -18,12 +18,13 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.actions import registry, runner, runs
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.models import KEY_CHARS_MAX
+from mqadmin.action_runs.runs import InProgress, Result
+from mqadmin.actions import registry
 from mqadmin.actions.arguments import arguments_form, declared_form
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.json_schema import Schema, arguments_schema, check_types
-from mqadmin.actions.models import KEY_CHARS_MAX
-from mqadmin.actions.runs import InProgress, Result
 from mqadmin.api.access import caller_of, may_read_run
 from mqadmin.api.resource import Resource
 from mqadmin.api.run_answers import (

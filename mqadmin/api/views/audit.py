@@ -13,7 +13,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.actions.caller import Way
 from mqadmin.api.access import AUDIT, scope_of
 from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery, ListResource, described
 from mqadmin.api.resource import Resource
@@ -24,6 +23,7 @@ from mqadmin.audit.chain import Head
 from mqadmin.audit.models import HASH_CHARS, AuditEntry, Outcome
 from mqadmin.audit.selectors import AuditFilter
 from mqadmin.people import access
+from mqadmin.people.caller import Way
 
 # Entries of one check: some seconds of one core.
 CHECKED_ENTRIES_MAX = 10_000

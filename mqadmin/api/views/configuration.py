@@ -21,12 +21,11 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.actions import runner, runs
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.many import BEGIN_WITHIN_S
+from mqadmin.action_runs.runs import InProgress, Result
 from mqadmin.actions.arguments import InvalidArguments
-from mqadmin.actions.caller import Caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable
-from mqadmin.actions.many import BEGIN_WITHIN_S
-from mqadmin.actions.runs import InProgress, Result
 from mqadmin.api import problems
 from mqadmin.api.access import caller_of
 from mqadmin.api.listing import filter_field, owner_filter
@@ -40,6 +39,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.configuration import document, planning
 from mqadmin.configuration.document import Entry
 from mqadmin.configuration.planning import PlanError, Step
+from mqadmin.people.caller import Caller
 
 # Topics and groups of one request: each costs the brokers a question, one after the other.
 ENTRIES_MAX = 500

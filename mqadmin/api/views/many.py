@@ -18,11 +18,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.actions import registry, runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.many import BEGIN_WITHIN_S, WrongSubjects, checked, preview_many, run_many
+from mqadmin.action_runs.runs import BATCH_RUNS_MAX
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Action, AnyAction
 from mqadmin.actions.json_schema import Schema
-from mqadmin.actions.many import BEGIN_WITHIN_S, WrongSubjects, checked, preview_many, run_many
-from mqadmin.actions.runs import BATCH_RUNS_MAX
 from mqadmin.api.access import caller_of
 from mqadmin.api.listing import FILTER_CHARS_MAX, ListQuery
 from mqadmin.api.run_answers import PREVIEW_ERRORS, invalid_arguments, item_answer, key_of, preview_problem, run_answer

@@ -14,7 +14,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.api.access import caller_of
 from mqadmin.api.listing import ListQuery, ListResource, described
 from mqadmin.api.parsers import CsvParser, JsonLinesParser

@@ -8,9 +8,9 @@ from django import template
 from django.http import HttpRequest
 from django.template.context import Context
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import page_caller
+from mqadmin.action_runs import runner
 from mqadmin.clusters.models import Cluster
+from mqadmin.people.caller import page_caller
 
 register = template.Library()
 

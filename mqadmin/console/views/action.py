@@ -19,11 +19,11 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from mqadmin.actions import registry, runner, runs
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.runs import InProgress, Refusal, Result
+from mqadmin.actions import registry
 from mqadmin.actions.arguments import InvalidArguments, arguments_json, read_arguments, secret_names
-from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, AnyAction, Preview
-from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.clusters import selectors
 from mqadmin.console import sentences
 from mqadmin.console.action_pages import PAGES, SECTIONS_OF_ALL, ActionPage, undo_address
@@ -32,6 +32,7 @@ from mqadmin.console.curl import curl_command
 from mqadmin.console.live_page import or_404
 from mqadmin.console.present_values import start_form, start_lines, start_sentence
 from mqadmin.people import access
+from mqadmin.people.caller import page_caller
 
 # The argument that names the brokers to be changed, where an action has one.
 BROKERS = "brokers"

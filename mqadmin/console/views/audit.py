@@ -16,8 +16,8 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
-from mqadmin.actions import registry, runs
-from mqadmin.actions.caller import Way
+from mqadmin.action_runs import runs
+from mqadmin.actions import registry
 from mqadmin.audit import chain, selectors
 from mqadmin.audit.selectors import AuditFilter
 from mqadmin.clusters.selectors import cluster_names
@@ -25,6 +25,7 @@ from mqadmin.console.action_values import item_line
 from mqadmin.console.listing import FILTER_CHARS_MAX
 from mqadmin.console.live_page import or_404
 from mqadmin.people import access
+from mqadmin.people.caller import Way
 
 PERMISSION = "mq_audit.view_auditentry"
 # Names of the filters in the address that are texts.

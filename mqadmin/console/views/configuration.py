@@ -19,10 +19,10 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.caller import Caller, page_caller
-from mqadmin.actions.many import BEGIN_WITHIN_S
-from mqadmin.actions.runs import BATCH_RUNS_MAX
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.many import BEGIN_WITHIN_S
+from mqadmin.action_runs.runs import BATCH_RUNS_MAX
+from mqadmin.actions import registry
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.configuration import document, planning
@@ -30,6 +30,7 @@ from mqadmin.configuration.planning import Step
 from mqadmin.console.action_pages import CHANGE_TITLES
 from mqadmin.console.action_values import ItemLine, item_line
 from mqadmin.console.live_page import or_404
+from mqadmin.people.caller import Caller, page_caller
 
 # Encoded in a form it may become three times as long, and Django reads 1 MiB of one; 500 topics take half of it.
 TEXT_BYTES_MAX = 256 * 1024

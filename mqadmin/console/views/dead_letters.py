@@ -18,8 +18,7 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import page_caller
+from mqadmin.action_runs import runner
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.console import sentences
@@ -41,6 +40,7 @@ from mqadmin.live.subscriptions import Subscription
 from mqadmin.mending.originals import is_hidden
 from mqadmin.mending.selectors import mended_view
 from mqadmin.people import access
+from mqadmin.people.caller import page_caller
 from mqadmin.replays.selectors import of_dead_letter
 from mqadmin.retries.selectors import attempts_of, first_failed_at
 

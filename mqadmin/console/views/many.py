@@ -25,11 +25,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.caller import page_caller
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.many import SubjectPreview, WrongSubjects, checked, preview_many, run_many
+from mqadmin.action_runs.runs import BATCH_RUNS_MAX, InProgress, Result
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import AnyAction
-from mqadmin.actions.many import SubjectPreview, WrongSubjects, checked, preview_many, run_many
-from mqadmin.actions.runs import BATCH_RUNS_MAX, InProgress, Result
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.clusters.selectors.sorted_rows import SortedRows
@@ -44,6 +44,7 @@ from mqadmin.console.views.topics import chosen_kind, topics_listing
 from mqadmin.ownership.models import Described
 from mqadmin.ownership.rows import with_owners
 from mqadmin.people import access
+from mqadmin.people.caller import page_caller
 
 # A person waits for the previews; what has none by then is left for the next time.
 PREVIEWS_WITHIN_S = 20.0

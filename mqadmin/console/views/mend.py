@@ -16,11 +16,10 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import InProgress, Refusal
 from mqadmin.actions.arguments import InvalidArguments
-from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
-from mqadmin.actions.runs import InProgress, Refusal
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import or_404
 from mqadmin.deadletters import selectors as dead_letter_selectors
@@ -29,6 +28,7 @@ from mqadmin.mending.differences import body_diff, property_diff
 from mqadmin.mending.mend_dead_letter import MendPlan
 from mqadmin.mending.originals import Mending, NotToBeHad, is_hidden, mending_of
 from mqadmin.mending.typed_bodies import from_field, typed
+from mqadmin.people.caller import page_caller
 
 ACTION = "mend_dead_letter"
 # Empty lines for properties that are not there yet.

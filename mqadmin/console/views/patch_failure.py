@@ -12,17 +12,17 @@ from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_http_methods
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import InProgress, Refusal
 from mqadmin.actions.arguments import InvalidArguments
-from mqadmin.actions.caller import page_caller
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
-from mqadmin.actions.runs import InProgress, Refusal
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import or_404
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.models import Failure
 from mqadmin.mending.differences import body_diff
 from mqadmin.mending.patch_dead_letters import PatchPlan, reasons
+from mqadmin.people.caller import page_caller
 
 ACTION = "patch_dead_letters"
 # Diffs that a person looks through.

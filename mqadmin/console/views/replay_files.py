@@ -12,12 +12,12 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import page_caller
+from mqadmin.action_runs import runner
 from mqadmin.clusters import selectors
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.live_page import or_404
 from mqadmin.people import access
+from mqadmin.people.caller import page_caller
 from mqadmin.replay_files import selectors as file_selectors
 from mqadmin.replay_files.limits import FILE_BYTES_MAX, KEPT_DAYS, LINES_MAX
 from mqadmin.replay_files.storing import FileRefused, FileTooLarge, store

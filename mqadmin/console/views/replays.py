@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import live_page
 from mqadmin.live.events import ChangeKind

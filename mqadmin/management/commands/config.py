@@ -13,12 +13,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs.runs import Result
 from mqadmin.audit.models import Outcome
 from mqadmin.clusters.models import Cluster
 from mqadmin.configuration import document, planning
 from mqadmin.configuration.planning import Step
+from mqadmin.people.caller import Caller, Way
 
 DIFFERS = 2
 

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.clusters.models import Cluster
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig

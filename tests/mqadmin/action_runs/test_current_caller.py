@@ -10,13 +10,14 @@ import pytest
 from django import forms
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import registry, runner
+from mqadmin.action_runs import runner
+from mqadmin.actions import registry
 from mqadmin.actions.arguments import ContentField
-from mqadmin.actions.current_caller import current_caller
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.people.access import Scope
+from mqadmin.people.current_caller import current_caller
 from mqadmin.people.roles import Role
 from tests.support.callers import caller
 

@@ -11,13 +11,14 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import many, registry
+from mqadmin.action_runs import many
+from mqadmin.action_runs.many import ManyResult, preview_many, run_many
+from mqadmin.action_runs.runs import Refusal, Result, find_batch
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview
-from mqadmin.actions.many import ManyResult, preview_many, run_many
-from mqadmin.actions.runs import Refusal, Result, find_batch
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
-from tests.mqadmin.actions.conftest import NAME, PaintDoors
+from tests.mqadmin.action_runs.conftest import NAME, PaintDoors
 from tests.support.callers import caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cluster")]

@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import InProgress, Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import AuditEntry
-from tests.mqadmin.actions.conftest import NAME, House
+from tests.mqadmin.action_runs.conftest import NAME, House
 from tests.support.callers import caller
 from tests.support.together import together
 

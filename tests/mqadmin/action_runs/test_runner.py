@@ -10,8 +10,10 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.utils import timezone
 
-from mqadmin.actions import registry, runner, runs
-from mqadmin.actions.caller import Caller, Way
+from mqadmin.action_runs import runner, runs
+from mqadmin.action_runs.models import ActionRun
+from mqadmin.action_runs.runs import InProgress, Refusal, Result
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import (
     ActionRefused,
     ActionUnavailable,
@@ -21,11 +23,10 @@ from mqadmin.actions.declaration import (
     Preview,
     Undo,
 )
-from mqadmin.actions.models import ActionRun
-from mqadmin.actions.runs import InProgress, Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
-from tests.mqadmin.actions.conftest import NAME, House
+from mqadmin.people.caller import Caller, Way
+from tests.mqadmin.action_runs.conftest import NAME, House
 from tests.support.callers import caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cluster")]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AbstractUser, Group
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.alerts import sealing
 from mqadmin.alerts.evaluating import evaluate
 from mqadmin.alerts.models import Alert, AlertChannel, AlertDelivery, AlertRule, AlertSilence

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster
 from mqadmin.tokens.models import ApiToken, digest_of, new_secret
-from tests.mqadmin.actions.conftest import house  # noqa: F401 - a fixture
+from tests.mqadmin.action_runs.conftest import house  # noqa: F401 - a fixture
 from tests.support import console_rows
 from tests.support.people import give_session
 

@@ -10,13 +10,13 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
+from mqadmin.action_runs.models import ActionRun
+from mqadmin.action_runs.runs import Refusal
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable
-from mqadmin.actions.models import ActionRun
-from mqadmin.actions.runs import Refusal
 from mqadmin.api.run_answers import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry
 from mqadmin.people.models import ReadOnlyCluster
-from tests.mqadmin.actions.conftest import NAME, House
+from tests.mqadmin.action_runs.conftest import NAME, House
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cluster")]
 

@@ -11,8 +11,8 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
-from mqadmin.actions import many
-from mqadmin.actions.models import ActionRun
+from mqadmin.action_runs import many
+from mqadmin.action_runs.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.ownership.models import Ownership

@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit import chain
 from mqadmin.audit.models import AuditEntry
 from tests.support.callers import caller

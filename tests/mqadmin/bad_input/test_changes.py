@@ -16,7 +16,7 @@ from mqadmin.clusters.models import Cluster
 from mqadmin.ownership import describe
 from mqadmin.people.roles import Role
 from remoting.wire.bodies.topics import TopicConfig
-from tests.mqadmin.actions.conftest import NAME, House
+from tests.mqadmin.action_runs.conftest import NAME, House
 from tests.mqadmin.api.conftest import house  # noqa: F401 - a fixture
 from tests.mqadmin.console.pages import text_of
 from tests.support import console_rows as seed

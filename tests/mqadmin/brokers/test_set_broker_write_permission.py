@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.declaration import Undo
-from mqadmin.actions.runs import Refusal, Result
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode
 from tests.support.callers import caller

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import registry, runner
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
+from mqadmin.actions import registry
 from remoting.wire.codes import RequestCode, ResponseCode
 from tests.support.callers import caller
 from tests.support.topic_brokers import TopicBrokers

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal
 from mqadmin.actions.declaration import Preview, Undo
-from mqadmin.actions.runs import Refusal
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from tests.support.callers import caller

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from mqadmin.action_runs.runs import Refusal
 from mqadmin.actions.declaration import Undo
-from mqadmin.actions.runs import Refusal
 from mqadmin.clusters.models import Broker, Cluster
 from tests.support import console_rows as seed
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster, Group, Topic
 from tests.support import console_rows as seed

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from consumer.models import HostedGroup
-from mqadmin.actions.models import ActionRun
+from mqadmin.action_runs.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.people.roles import Role

@@ -13,9 +13,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from mqadmin.actions import runs
-from mqadmin.actions.many import run_many
-from mqadmin.actions.models import ActionRun
+from mqadmin.action_runs import runs
+from mqadmin.action_runs.many import run_many
+from mqadmin.action_runs.models import ActionRun
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.console.views import many

@@ -12,7 +12,8 @@ from django import forms
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from mqadmin.actions import registry, runner
+from mqadmin.action_runs import runner
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Action, ActionUnavailable, Change, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules.models import DeadLetterRule

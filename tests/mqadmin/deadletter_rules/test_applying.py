@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import connection, connections, transaction
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.actions.declaration import ActionRefused
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster

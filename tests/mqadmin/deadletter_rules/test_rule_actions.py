@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AbstractUser, Group
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletter_rules import make_rule as make_rule_module
 from mqadmin.deadletter_rules.models import DeadLetterRule

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 import pytest
 from django.contrib.auth.models import AbstractUser
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.beginning import beginning_of
 from mqadmin.deadletters.grouping import GROUPINGS, grouped, of_one_group
 from mqadmin.deadletters.models import Failure
 from mqadmin.deadletters.selectors import FailureFilter, failures
-from mqadmin.rebalances.recording import KEPT_FOR
+from mqadmin.rebalances.retention import KEPT_FOR
 from remoting.wire.properties import Property
 from tests.support import console_rows as seed
 from tests.support.callers import caller

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig

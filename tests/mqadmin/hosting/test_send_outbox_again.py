@@ -7,8 +7,8 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from consumer.outbox.models import OutboxMessage, OutboxState
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.audit.models import Outcome
 from tests.support.callers import caller
 from tests.support.outbox_rows import make_outbox_message

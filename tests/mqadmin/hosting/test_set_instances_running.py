@@ -5,9 +5,9 @@ from django.conf import settings as project
 from django.contrib.auth.models import AbstractUser
 
 from consumer.models import HostedGroup
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.declaration import Undo
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from tests.support.callers import caller

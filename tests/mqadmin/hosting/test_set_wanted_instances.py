@@ -6,9 +6,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser, Permission
 
 from consumer.models import HostedGroup
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.declaration import Undo
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from tests.support.callers import caller

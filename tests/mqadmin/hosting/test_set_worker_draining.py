@@ -10,9 +10,9 @@ from django.utils import timezone
 from consumer.hosting import loops_worker
 from consumer.hosting.leases import Worker
 from consumer.models import HostedGroup, InstanceLease, LeaseState, LoopsWorker
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.actions.declaration import Undo
-from mqadmin.actions.runs import Result
 from mqadmin.hosting.workers import WorkerState, workers
 from tests.support.callers import caller
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
 from consumer.models import HostedGroup
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.jobs import selectors, tasks

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as project
 
 from consumer.models import HostedGroup
-from mqadmin.actions import runs
+from mqadmin.action_runs import runs
 from mqadmin.audit.models import AuditEntry
 from mqadmin.celery import app
 from mqadmin.clusters.models import Cluster

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AbstractUser, Group
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import Caller
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.declaration import ActionRefused
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.deadletters.models import DeadLetter, KeptMessage, MendedCopy
 from mqadmin.mending import mend_dead_letter
 from mqadmin.mending.originals import Content, Mending
+from mqadmin.people.caller import Caller
 from mqadmin.people.masking import read_rules
 from mqadmin.people.roles import Role
 from tests.mqadmin.mending.conftest import BODY

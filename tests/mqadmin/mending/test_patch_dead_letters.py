@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.declaration import ActionRefused
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry, Outcome
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters import selection

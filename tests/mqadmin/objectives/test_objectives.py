@@ -10,8 +10,8 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from consumer.models import HostedGroup
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.clusters.models import Cluster, Group
 from mqadmin.objectives import keeping
 from mqadmin.objectives.models import Objective

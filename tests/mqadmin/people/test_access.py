@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access
 from mqadmin.people.access import Scope
+from mqadmin.people.caller import Caller, Way
 from mqadmin.people.models import ReadOnlyCluster
 from mqadmin.people.roles import Role
 from tests.support.callers import caller

@@ -19,9 +19,10 @@ from django.template.backends.django import Template
 from django.test import Client
 from django.utils import timezone
 
-from mqadmin.actions import registry, runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
+from mqadmin.actions import registry
 from mqadmin.actions.declaration import Action, AnyAction
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.api import throttles
 from mqadmin.api.run_answers import KIND_OF_REFUSAL
 from mqadmin.audit.models import AuditEntry

@@ -9,8 +9,8 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import AbstractUser
 from django.test import Client
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.people import access, persons, tasks

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import AbstractUser, Group
 from django.utils import timezone
 
-from mqadmin.actions import runner
-from mqadmin.actions.runs import Refusal, Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.models import DeadLetter, MendedCopy

@@ -12,10 +12,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from mqadmin.actions import runner
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Refusal, Result
 from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, Preview
-from mqadmin.actions.runs import Refusal, Result
 from mqadmin.clusters.models import Cluster, Group, Member, Subscription
 from mqadmin.deadletters import selection
 from mqadmin.deadletters.models import DeadLetter, Failure, MendedCopy

@@ -9,12 +9,12 @@ import pytest
 from django.contrib.auth.models import AbstractUser
 from django.core.management import CommandError, call_command
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.audit.models import AuditEntry
 from mqadmin.clusters.models import Cluster
 from mqadmin.people.access import Scope
+from mqadmin.people.caller import Caller, Way
 from mqadmin.people.roles import Role
 from mqadmin.tokens.models import ApiToken, digest_of
 from mqadmin.tokens.selectors import token_of_secret, tokens_of

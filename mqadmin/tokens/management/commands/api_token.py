@@ -8,10 +8,10 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 
-from mqadmin.actions import runner
-from mqadmin.actions.caller import Caller, Way
-from mqadmin.actions.runs import Result
+from mqadmin.action_runs import runner
+from mqadmin.action_runs.runs import Result
 from mqadmin.audit.models import Outcome
+from mqadmin.people.caller import Caller, Way
 from mqadmin.people.roles import Role
 from mqadmin.tokens import create_token, revoke_token
 from mqadmin.tokens.selectors import tokens_of
