@@ -209,7 +209,8 @@ class Connection(asyncio.Protocol):
         try:
             self._handler.requests_received(self, requests)
         except Exception:
-            logger.exception("%s: handling %s failed; closing the connection", self.peer, requests[0])
+            words = "%s: handling %s failed; closing the connection"
+            self._complaints.exception(self.peer_host[0], "handling failed", words, self.peer, requests[0])
             self.abort()
         self._flush()
 
@@ -240,7 +241,7 @@ class Connection(asyncio.Protocol):
         except FrameError as error:
             if not command.is_response:
                 raise
-            logger.error("%s: %s cannot be written: %s", self.peer, command, error)
+            self._complain("answer not written", f"{command} cannot be written: {error}")
             refusal = Command(code=ResponseCode.SYSTEM_ERROR, opaque=command.opaque, flag=command.flag)
             refusal.remark = f"the answer cannot be written: {error}"
             return encode_frame(refusal)

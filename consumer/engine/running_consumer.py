@@ -104,60 +104,14 @@ class RunningConsumer:
             if config.is_broadcasting
             else SendBack(brokers, self._producer, config.group, config.reconsume_limit)
         )
+        # Consuming in order; None: several messages of a queue at once.
+        self._orderly: ConsumeOrderly | None = None
         self._consuming: Consuming
-        in_order: InOrder | None = None
         if config.is_orderly:
-            self._orderly = ConsumeOrderly(
-                group=config.group,
-                listeners=listeners,
-                limits=OrderlyLimits(config.concurrent.threads, config.suspend_ms, config.reconsume_limit),
-                process_queues=self._process_queues,
-                locks=self._locks,
-                offsets=self._offsets,
-                send_back=send_back,
-                statistics=self._statistics,
-                failures=self._failures,
-                clock=clock,
-                at_thread_end=at_thread_end,
-            )
-            self._consuming = self._orderly
-            in_order = InOrder(self._locks, self._orderly) if self._locks is not None else None
+            self._orderly = self._consuming = self._in_order(listeners, send_back, clock, at_thread_end)
         else:
-            self._consuming = ConsumeConcurrently(
-                group=config.group,
-                listeners=listeners,
-                limits=config.concurrent,
-                process_queues=self._process_queues,
-                offsets=self._offsets,
-                send_back=send_back,
-                statistics=self._statistics,
-                failures=self._failures,
-                clock=clock,
-                suspension=self.suspension,
-                breaker=config.breaker,
-                at_thread_end=at_thread_end,
-            )
-        self._owned = OwnedQueues(
-            group=config.group,
-            process_queues=self._process_queues,
-            offsets=self._offsets,
-            brokers=brokers,
-            start_rule=config.start,
-            clock=clock,
-            context=PullContext(
-                brokers=brokers,
-                offsets=self._offsets,
-                subscriptions=subscriptions,
-                statistics=self._statistics,
-                clock=clock,
-                consuming=self._consuming,
-                flow_control=replace(config.flow_control, span_max=None) if config.is_orderly else config.flow_control,
-                process_queues=self._process_queues,
-                suspension=self.suspension,
-                request_heartbeat=self._extra_heartbeat.request,
-            ),
-            in_order=in_order,
-        )
+            self._consuming = self._concurrently(listeners, send_back, clock, at_thread_end)
+        self._owned = self._make_owned(clock)
         self._rebalancer = Rebalancer(
             client=self._client,
             brokers=brokers,
@@ -178,6 +132,77 @@ class RunningConsumer:
             ).handlers()
         )
         self._persist_loop: asyncio.Task[None] | None = None
+
+    def _in_order(
+        self,
+        listeners: Mapping[str, Listener],
+        send_back: SendBack | DropFailed,
+        clock: Clock,
+        at_thread_end: Callable[[], None] | None,
+    ) -> ConsumeOrderly:
+        config = self._config
+        return ConsumeOrderly(
+            group=config.group,
+            listeners=listeners,
+            limits=OrderlyLimits(config.concurrent.threads, config.suspend_ms, config.reconsume_limit),
+            process_queues=self._process_queues,
+            locks=self._locks,
+            offsets=self._offsets,
+            send_back=send_back,
+            statistics=self._statistics,
+            failures=self._failures,
+            clock=clock,
+            at_thread_end=at_thread_end,
+        )
+
+    def _concurrently(
+        self,
+        listeners: Mapping[str, Listener],
+        send_back: SendBack | DropFailed,
+        clock: Clock,
+        at_thread_end: Callable[[], None] | None,
+    ) -> ConsumeConcurrently:
+        config = self._config
+        return ConsumeConcurrently(
+            group=config.group,
+            listeners=listeners,
+            limits=config.concurrent,
+            process_queues=self._process_queues,
+            offsets=self._offsets,
+            send_back=send_back,
+            statistics=self._statistics,
+            failures=self._failures,
+            clock=clock,
+            suspension=self.suspension,
+            breaker=config.breaker,
+            at_thread_end=at_thread_end,
+        )
+
+    def _make_owned(self, clock: Clock) -> OwnedQueues:
+        config, in_order = self._config, None
+        if self._locks is not None and self._orderly is not None:
+            in_order = InOrder(self._locks, self._orderly)
+        return OwnedQueues(
+            group=config.group,
+            process_queues=self._process_queues,
+            offsets=self._offsets,
+            brokers=self._brokers,
+            start_rule=config.start,
+            clock=clock,
+            context=PullContext(
+                brokers=self._brokers,
+                offsets=self._offsets,
+                subscriptions=self._subscriptions,
+                statistics=self._statistics,
+                clock=clock,
+                consuming=self._consuming,
+                flow_control=replace(config.flow_control, span_max=None) if config.is_orderly else config.flow_control,
+                process_queues=self._process_queues,
+                suspension=self.suspension,
+                request_heartbeat=self._extra_heartbeat.request,
+            ),
+            in_order=in_order,
+        )
 
     @property
     def client_id(self) -> str:
@@ -291,6 +316,8 @@ class RunningConsumer:
         return held is not None and committed is not None and committed > held
 
     def _renewed_locks(self) -> None:
+        """Is called by the locks, which only a consumer in order has."""
+        assert self._orderly is not None
         self._orderly.go_on()
 
     def _consumer_data(self) -> ConsumerData:

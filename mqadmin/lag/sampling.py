@@ -170,7 +170,8 @@ def _sample(cluster: Cluster, state: SamplingState, now: datetime) -> int:
             insert(GroupSample, samples, fields=_SampleRow._fields)
         now_written |= of_batch
         row_count += len(samples)
-    SamplingState.objects.filter(pk=state.pk).update(written=written.pack(now_written))
+    if (packed := written.pack(now_written)) != state.written:
+        SamplingState.objects.filter(pk=state.pk).update(written=packed)
     return row_count
 
 

@@ -194,7 +194,8 @@ class _Application:
         """Has the readers measured by time where that is interrupted: their rows will not change again."""
         for names in chunks(grown):
             readers = QueueOffset.objects.filter(group__cluster=self._cluster, topic_name__in=names)
-            Group.objects.filter(pk__in=readers.values("group")).update(due_at=self._at)
+            due = Group.objects.filter(pk__in=readers.values("group"))
+            self._applied.written_count += due.update(due_at=self._at)
 
     def _groups(self) -> dict[str, int]:
         """Returns the ids of all groups that the observation names; keeps the rows of those that it may change."""

@@ -26,6 +26,7 @@ from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import ReadResult, ReadStatus
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.watch.watch import Watch
+from remoting.complaints import ComplaintLog
 from remoting.connection import Connection
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import TopicConfig
@@ -98,6 +99,7 @@ class PullMessage:
         self._filters = filters
         self._newer = newer
         self._config = config
+        self._complaints = ComplaintLog(logger)
 
     def __call__(self, request: Request) -> Command | None:
         """Returns the answer, or None while the pull is held. Raises WireError with the code to answer."""
@@ -236,7 +238,8 @@ class PullMessage:
             connection.send(response(command, error.response_code, str(error)))
             return
         except OSError as error:
-            logger.error("queue %d of %s cannot be read: %s", header.queue_id, header.topic, error)
+            words = "queue %d of topic %s cannot be read: %s"
+            self._complaints.warn(header.topic, "not read", words, header.queue_id, header.topic, error)
             connection.send(response(command, ResponseCode.SYSTEM_ERROR, str(error)))
             return
         connection.send(_answer(command, _code_of(result, header), result, topic, group))

@@ -23,6 +23,7 @@ from broker.engine.stats import BrokerStats
 from broker.engine.store.errors import RecordRefused, StoreClosed, StoreError, StoreFailed, StoreFull
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended, MessageDraft
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.limits import PROPERTIES_BYTES_MAX
@@ -65,6 +66,8 @@ class Accepting:
         self._clock = clock
         self._config = config
         self._stats = stats
+        # After a disk has failed every send is refused.
+        self._complaints = ComplaintLog(logger)
         self._flush_waiting = FlushWaiting(store, refusal)
         self._submitted: list[_Submission] = []
         self._submitted_bytes = 0
@@ -124,7 +127,8 @@ class Accepting:
         except StoreError as error:
             if len(submitted) > 1:
                 return [result for submission in submitted for result in self._append([submission])]
-            logger.warning("a message was not stored: %s", error)
+            topic = submitted[0].drafts[0].topic
+            self._complaints.warn(topic, "not stored", "a message to topic %s was not stored: %s", topic, error)
             self._stats.put_failures += len(submitted[0].drafts)
             return [refusal(error)]
         self._stats.put_times.add(time.perf_counter() - began_s, len(appended))

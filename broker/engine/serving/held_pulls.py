@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from broker.engine.store.values import Appended
+from remoting.complaints import ComplaintLog
 from remoting.connection import Connection
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class HeldPulls:
     ) -> None:
         """`max_offset(topic, queue_id)`: one past the last entry of a queue. `properties_of` may raise OSError; it is
         asked at most once for a message, and only where a pull waits whose filter goes by them."""
+        self._complaints = ComplaintLog(logger)
         self._max_offset = max_offset
         self._properties_of = properties_of
         self._held_max = held_max
@@ -241,7 +243,10 @@ class HeldPulls:
             pull.resume(pull)
         except Exception:
             # The others that woke with it want their answers.
-            logger.exception("a pull of %s queue %d from %s failed", pull.topic, pull.queue_id, pull.connection.peer)
+            words = "a pull of %s queue %d from %s failed"
+            self._complaints.exception(
+                pull.topic, "pull failed", words, pull.topic, pull.queue_id, pull.connection.peer
+            )
 
     def _forget(self, pull: HeldPull) -> None:
         if not pull.is_held:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from broker.engine.sending import accepting as accepting_module
@@ -9,6 +11,7 @@ from broker.engine.store.errors import RecordRefused, StoreFailed
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.broker_parts import BrokerParts
+from tests.support.logged import lines_of
 from tests.support.stores import bodies, draft
 
 
@@ -106,6 +109,21 @@ def test_accepting_keeps_the_refusal_of_one_from_the_others(parts, outcomes, mon
     refused = outcomes.of[b"bad"]
     assert isinstance(refused, MessageError)
     assert refused.response_code == ResponseCode.MESSAGE_ILLEGAL
+
+
+def test_accepting_complains_of_a_disk_that_has_failed_once_and_not_for_each_send(parts, outcomes, monkeypatch, caplog):
+    def failing(_):
+        raise StoreFailed("the disk has failed")
+
+    monkeypatch.setattr(parts.store, "append_batch", failing)
+    for number in range(50):
+        outcomes.submit(b"%d" % number)
+        parts.accepting.store_submitted()
+
+    assert len(outcomes.of) == 50
+    assert lines_of(caplog, "broker.engine.sending", logging.WARNING) == [
+        "a message to topic orders was not stored: the disk has failed"
+    ]
 
 
 async def test_accepting_answers_after_the_flush_those_who_wait_and_at_once_those_who_do_not(
