@@ -381,8 +381,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "full": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"},
-        "short": {"()": "mqadmin.short_lines.ShortLines"},
-        "json": {"()": "mqadmin.json_lines.JsonLines"},
+        "short": {"()": "mqadmin.log_lines.ShortLines"},
+        "json": {"()": "mqadmin.log_lines.JsonLines"},
     },
     "filters": {"redis_outage": {"()": "mqadmin.redis_outage.RedisOutage", "url": REDIS_URL}},
     "handlers": {

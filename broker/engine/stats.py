@@ -100,10 +100,6 @@ class Rates(Generic[K]):
         counted = self._last_minute(now_s, lambda bucket: bucket.get(key, 0))
         return self._over(counted, Window.MINUTE, now_s)
 
-    def all_per_second(self, window: Window = Window.MINUTE) -> float:
-        """Returns the rate of all keys together."""
-        return self._over(self._sum(window, lambda bucket: sum(bucket.values())), window, self._clock())
-
     def recent_per_second(self, seconds: int) -> float:
         """Returns the rate of all keys together over the last `seconds`, at most 600, up to a bucket of ten seconds."""
         now_s = self._clock()

@@ -16,7 +16,6 @@ from mqadmin.audit.models import AuditEntry, Outcome
 
 PAGE_SIZE = 50
 EXPORT_CHUNK = 500
-CHOICES_MAX = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

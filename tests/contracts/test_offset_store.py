@@ -11,11 +11,11 @@ import pytest
 from consumer.engine.brokers import Brokers
 from consumer.engine.offset_store import OffsetStore
 from consumer.engine.offset_store.local import LocalOffsetStore
-from consumer.engine.offset_store.memory import MemoryOffsetStore
 from consumer.engine.offset_store.remote import RemoteOffsetStore
 from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.message_queue import MessageQueue
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_offsets import MemoryOffsetStore
 from tests.support.waiting import eventually
 
 GROUP = "billing"

@@ -13,7 +13,6 @@ from consumer.engine.failure_policy import FailurePolicy
 from consumer.engine.failures import Failures
 from consumer.engine.listener_call import ListenerCall
 from consumer.engine.listening import Listener
-from consumer.engine.offset_store.memory import MemoryOffsetStore
 from consumer.engine.outcomes import DeadLetter, Later, NotDecoded
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
 from consumer.engine.send_back import SendBack
@@ -22,6 +21,7 @@ from remoting.wire.bodies.message_queue import MessageQueue
 from remoting.wire.failures import FailureReason
 from remoting.wire.stored_message import StoredMessage
 from tests.support.manual_clock import ManualClock
+from tests.support.memory_offsets import MemoryOffsetStore
 from tests.support.waiting import eventually
 
 QUEUE = MessageQueue("orders", "broker-a", 0)

@@ -10,7 +10,6 @@ from consumer.engine.brokers import Brokers
 from consumer.engine.clock import now_ms
 from consumer.engine.consuming import Consuming
 from consumer.engine.flow_control import FlowControl
-from consumer.engine.offset_store.memory import MemoryOffsetStore
 from consumer.engine.owned_queues import OwnedQueues
 from consumer.engine.process_queue import CachedMessage, ProcessQueue
 from consumer.engine.pull_loop import PullContext
@@ -22,6 +21,7 @@ from remoting.client.instance import ClientInstance
 from remoting.wire.bodies.heartbeat import ConsumerData
 from remoting.wire.bodies.message_queue import MessageQueue
 from tests.support.memory_broker import MemoryBroker
+from tests.support.memory_offsets import MemoryOffsetStore
 from tests.support.waiting import eventually
 
 QUEUE = MessageQueue("orders", "memory", 0)

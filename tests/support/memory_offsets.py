@@ -1,4 +1,4 @@
-"""An offset store in a dict: for tests, and for consumers that need not go on where they stopped."""
+"""An offset store in a dict."""
 
 from __future__ import annotations
 

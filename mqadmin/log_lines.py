@@ -1,4 +1,6 @@
-"""Log lines as JSON objects, one a line, for collectors: MQADMIN_LOG_LINES=json.
+"""Log lines: short ones for `manage.py up`, which writes time and process before them, and JSON objects.
+
+`JsonLines` is for collectors (MQADMIN_LOG_LINES=json), an object a line:
 
     {"time": "2026-01-31T09:30:00.123Z", "level": "WARNING", "logger": "mqadmin.redis", "pid": 4711, "message": "…"}
 
@@ -10,6 +12,15 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
+
+
+class ShortLines(logging.Formatter):
+    """The message alone; from a warning on with its level before it, below INFO with the logger's name."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        if record.levelno < logging.INFO:
+            return f"{record.name}: {record.message}"
+        return f"{record.levelname}: {record.message}" if record.levelno > logging.INFO else record.message
 
 
 class JsonLines(logging.Formatter):

@@ -1,4 +1,4 @@
-"""Structured logs: an object a line, from each process and from `manage.py up` for all of them."""
+"""Log lines: short ones, and objects from each process and from `manage.py up` for all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-from mqadmin.json_lines import JsonLines
+import pytest
+
+from mqadmin.log_lines import JsonLines, ShortLines
 from mqadmin.supervision.log import Log
 
 
@@ -50,3 +52,30 @@ def test_up_names_the_process_and_wraps_what_is_no_object() -> None:
         {"time": "2026-01-31T09:30:00.005Z", "level": "INFO", "message": "Warning: 17", "process": "redis"},
         {"time": "2026-01-31T09:30:00.005Z", "level": "INFO", "message": "17", "process": "redis"},
     ]
+
+
+def lag_record(level: int, error: BaseException | None = None) -> logging.LogRecord:
+    exc_info = (type(error), error, error.__traceback__) if error is not None else None
+    return logging.LogRecord("mqadmin.lag", level, __file__, 1, "lag is %d", (7,), exc_info)
+
+
+@pytest.mark.parametrize(
+    ("level", "line"),
+    [
+        (logging.DEBUG, "mqadmin.lag: lag is 7"),
+        (logging.INFO, "lag is 7"),
+        (logging.WARNING, "WARNING: lag is 7"),
+        (logging.ERROR, "ERROR: lag is 7"),
+    ],
+)
+def test_a_short_line_says_the_level_when_it_matters(level: int, line: str) -> None:
+    assert ShortLines().format(lag_record(level)) == line
+
+
+def test_a_short_line_keeps_the_traceback() -> None:
+    try:
+        raise ValueError("not today")
+    except ValueError:
+        text = ShortLines().format(lag_record(logging.ERROR, sys.exc_info()[1]))
+    assert text.startswith("ERROR: lag is 7\nTraceback")
+    assert text.endswith("ValueError: not today")
