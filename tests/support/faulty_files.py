@@ -108,7 +108,8 @@ class PowerCutFiles(OnePlaceFiles):
             self._bring_back_removed(destination, chance)
 
     def _mix(self, destination: Path, chance: random.Random) -> None:
-        for path in self._root.rglob("*"):
+        # In order: what the chance gives must not depend on how a file system lists them.
+        for path in sorted(self._root.rglob("*")):
             if path.is_dir() or path.name == "lock":
                 continue
             inner = path.relative_to(self._root)
@@ -123,7 +124,7 @@ class PowerCutFiles(OnePlaceFiles):
 
     def _bring_back_removed(self, destination: Path, chance: random.Random) -> None:
         """Of the files removed since their folder was flushed, the last ones come back, or all."""
-        for folder in (path for path in self._shadow.rglob("*") if path.is_dir()):
+        for folder in (path for path in sorted(self._shadow.rglob("*")) if path.is_dir()):
             if not (self._root / folder.relative_to(self._shadow)).is_dir():
                 continue
             removed = sorted(

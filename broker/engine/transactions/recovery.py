@@ -47,7 +47,7 @@ def recover(store: MessageStore, progress: Progress) -> Found:
     ended: set[int] = set()
     marks: list[tuple[int, int]] = []
     for op in _ops_from(store, _clamped(store, OP_HALF_TOPIC, progress.op_offset)):
-        named = [offset for offset in ended_offsets(op) if offset >= first]
+        named = [offset for offset in ended_offsets(op) if offset >= first and _is_stored_before(store, offset, op)]
         ended.update(named)
         if named:
             marks.append((op.queue_offset, max(named)))
@@ -62,6 +62,15 @@ def recover(store: MessageStore, progress: Progress) -> Found:
     lacking = set(unrecorded)
     undecided = [offset for offset in places.values() if offset not in lacking]
     return Found(undecided, unrecorded, marks, store.max_offset(OP_HALF_TOPIC, HALF_QUEUE), scanned_from)
+
+
+def _is_stored_before(store: MessageStore, half_offset: int, op: StoredMessage) -> bool:
+    """Returns whether the half at the queue offset can be the one that `op` names, not one that got its place.
+
+    A power cut may take a half that was not flushed from the end of its queue, and keep the op message about it.
+    """
+    entry = store.queue_entry(HALF_TOPIC, HALF_QUEUE, half_offset)
+    return entry is not None and entry[0] < op.commit_log_offset
 
 
 def _ops_from(store: MessageStore, queue_offset: int) -> Iterator[StoredMessage]:

@@ -53,6 +53,16 @@ def test_op_messages_of_4_9_and_of_5_are_read(store):
     assert found.next_op_offset == 2
 
 
+def test_an_op_message_ends_no_half_that_was_stored_after_it(store):
+    half(store, "u0")
+    op(store, b"0,1,")
+    half(store, "u1")
+
+    found = recover(store, NOTHING_KNOWN)
+    assert found.undecided == [1]
+    assert found.marks == [(0, 0)]
+
+
 def test_more_op_messages_than_one_read_gives(store, monkeypatch):
     monkeypatch.setattr(recovery_module, "OP_READ_MAX", 2)
     for number in range(7):
