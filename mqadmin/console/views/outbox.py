@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from consumer.outbox.models import OutboxState
 from consumer.outbox.settings import outbox_settings
 from mqadmin.console import sentences
-from mqadmin.console.figures import count_text
+from mqadmin.console.figures import count_text, round_duration_text
 from mqadmin.console.tabs import Tab
 from mqadmin.hosting import outbox as selectors
 
@@ -34,7 +34,7 @@ def outbox(request: HttpRequest) -> HttpResponse:
     state = OutboxState(asked_state) if asked_state in OutboxState.values else selectors.STATES[0]
     rows, older = selectors.OutboxRows(database, state).page(request.GET.get("before", ""))
     counts = selectors.counts(database)
-    now = timezone.now()
+    now, settings = timezone.now(), outbox_settings()
     context = {
         "section": "outbox",
         "now": now,
@@ -46,7 +46,8 @@ def outbox(request: HttpRequest) -> HttpResponse:
         "databases": databases if len(databases) > 1 else (),
         "database": database,
         "rows": rows,
-        "settings": outbox_settings(),
+        "given_up_after": round_duration_text(int(settings.give_up_after_s)),
+        "sent_kept_for": round_duration_text(int(settings.keep_sent_s)),
         "older_url": f"?{urlencode(_query(database, state) | {'before': older})}" if older else "",
     }
     response = render(request, "console/outbox.html", context)

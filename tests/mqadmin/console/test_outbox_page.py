@@ -63,3 +63,14 @@ def test_who_may_see_the_outbox(db: Any, role: Role, status: int) -> None:
     client.force_login(make_person("ann", role))
     assert client.get("/outbox/").status_code == status
     assert client.get("/api/v1/outbox").status_code == status
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("failed", "or when it was attempted for 3 d."),
+        ("sent", "None was sent in the last 1 h"),
+    ],
+)
+def test_an_empty_list_says_after_what_time_rows_come_and_go(http: Client, state: str, words: str) -> None:
+    assert words in text_of(http.get(f"/outbox/?state={state}"))
