@@ -94,6 +94,11 @@ class Life:
         shutil.copytree(after, self.root / f"disk{self.life}")
         self.files = PowerCutFiles(after, self.root / f"disk{self.life}")
         self.start(after)
+        # What the start removed, or removed and wrote again, is gone for good.
+        for path in (self.root / f"disk{self.life}" / "timer").glob("*.run"):
+            now = after / "timer" / path.name
+            if not now.exists() or now.read_bytes() != path.read_bytes():
+                path.unlink()
         assert self.store.max_commit_log_offset >= flushed
         # Of what was not flushed a copy may be there whose timer is lost: they lie in different pages of the log.
         there = {message.body for message in self.waiting_records()} | self.delivered().keys()

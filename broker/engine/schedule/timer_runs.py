@@ -8,7 +8,7 @@ next timer due is the least of the heap's first and the runs' first ones. Each r
     entry   | 8 due time ms | 8: bit 62 set for a message, clear for a delete marker; queue offset |
 
 All of it is derived from the timer topic's queue: a run stands for the queue offsets from `first` to `end`, and one
-that is missing, damaged, or does not fit the queue is built again from there. So nothing is flushed, and a kill between
+that is missing, damaged, or does not fit the queue is built again from there. So no run is flushed, and a kill between
 any two writes costs reading some entries again. An entry may come twice: callers keep track of the delivered ones.
 """
 
@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
+
+from broker.engine.store.files import FileLayer
 
 logger = logging.getLogger(__name__)
 
@@ -143,14 +145,20 @@ class TimerOrder:
         self._heads: list[tuple[Timer, int, Run]] = []
         self._opened = 0
 
-    def open_runs(self, low: int, high: int) -> Iterator[Run]:
-        """Yields the sound runs that end after the queue offset `low` and not beyond `high`; removes all others."""
-        for path in sorted(self._folder.glob("*")):
-            run = Run.open(path) if path.suffix == ".run" else None
-            if run is not None and low < run.end <= high:
-                yield run
-            elif path.suffix == ".run":
-                path.unlink()
+    def open_runs(self, low: int, high: int) -> list[Run]:
+        """Returns the sound runs that end after the queue offset `low` and not beyond `high`; removes all others.
+
+        Those are gone for good then: after a power cut one from beyond the queue's end could come back, and fit a queue
+        that has got other timers at these offsets meanwhile. Raises OSError.
+        """
+        paths = sorted(self._folder.glob("*.run"))
+        runs = [run for path in paths if (run := Run.open(path)) is not None and low < run.end <= high]
+        removed = set(paths) - {run.path for run in runs}
+        for path in removed:
+            path.unlink()
+        if removed:
+            FileLayer().sync_path(self._folder)
+        return runs
 
     def add_run(self, run: Run) -> None:
         """Adds the run's timers. Raises RunDamaged."""
