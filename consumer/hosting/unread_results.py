@@ -5,12 +5,16 @@ A main process that stops forgets the tasks that it has handed to a process and 
 one. So a process with the result of a forgotten task would wait 30 s for it to be read (billiard), and for good where
 the result is longer than a pipe holds (64 KiB; the error of a task with its tracebacks has 100) while the main process
 waits for its end.
+
+The other way round, Celery would wait for good for the rest of a result whose process was killed while it wrote it: the
+main process has the pipe's other end open, too, so no end of file comes.
 """
 
 from __future__ import annotations
 
 import os
 import select
+from functools import partial
 from typing import Any
 
 from billiard.pool import TERMINATE
@@ -40,9 +44,32 @@ class ResultHandler(asynpool.ResultHandler):
                 counter.get_obj().value = _ALL  # without its lock, which a process that was killed may have held
             _throw_away(running)
 
+    def _flush_outqueue(self, fd: int, remove: Any, process_index: dict[int, Any], on_state_change: Any) -> Any:
+        """Reads one result of a process; gives up on a pipe whose process has ended within a result."""
+        process = process_index.get(fd)
+        if process is None:
+            return super()._flush_outqueue(fd, remove, process_index, on_state_change)  # type: ignore[misc]
+        reader = process.outq._reader
+        reader._recv = partial(type(reader)._recv, reader, read=partial(_read_from, process))
+        try:
+            return super()._flush_outqueue(fd, remove, process_index, on_state_change)  # type: ignore[misc]
+        finally:
+            del reader._recv
+
     def _running(self) -> list[int]:
         """Returns the descriptors that the results of the processes which have not ended are read from."""
         return [fd for fd, process in tuple(self.fileno_to_outq.items()) if process._is_alive()]
+
+
+def _read_from(process: Any, descriptor: int, byte_count: int) -> bytes:
+    """Reads from the pipe when something is in it. Raises OSError when there is nothing and the process has ended."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not poll.poll(LOOK_INTERVAL_S * 1000):
+        # Looked at again: it may have written the rest, and ended, since.
+        if not process._is_alive() and not poll.poll(0):
+            raise OSError("the process ended within a result")
+    return os.read(descriptor, byte_count)
 
 
 def _throw_away(descriptors: list[int]) -> None:
