@@ -1,7 +1,7 @@
 """The way of a request to its processor: the stages that each one passes, then the table of codes.
 
 Another stage of the broker's port is one more entry of `stages`, in the order in which they are called; one for both
-ports is handed over as `first_stages` by `runtime.py`. A code that stands in no subject's
+ports is for `runtime.py` to hand over as `first_stages`, which are none so far. A code that stands in no subject's
 function is answered REQUEST_CODE_NOT_SUPPORTED. docs/COMPATIBILITY.md names the file that holds each code's behaviour.
 """
 
