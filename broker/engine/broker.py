@@ -20,6 +20,7 @@ from broker.engine.store.message_store import Clock, MessageStore, system_clock
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.watch.watch import Watch
 from broker.engine.wiring.scheduling import Scheduling
+from remoting.complaints import ComplaintLog
 
 
 class Broker:
@@ -32,20 +33,22 @@ class Broker:
         settings: Settings,
         levels: LevelHistory,
         store: MessageStore,
+        complaints: ComplaintLog,
         clock: Clock = system_clock,
     ) -> None:
         self.config = config
         self.settings = settings
         self.store = store
         self.clock = clock
+        self.complaints = complaints
         self.watch = Watch(clock)
-        self.held_pulls = HeldPulls(store.max_offset, store.properties_of)
+        self.held_pulls = HeldPulls(store.max_offset, store.properties_of, complaints)
         self.stats = BrokerStats(clock, own_topics=(config.cluster, config.name))
         self.topics = Topics(config.config_dir, config, self._topic_changed)
         self.groups = ConsumerGroups(config=config, events=self.watch, clock=clock)
         self.kv_config = KVConfig(config.config_dir)
         self.name_server_settings = name_server_settings(config)
-        self.accepting = Accepting(store, levels, clock, config, self.stats)
+        self.accepting = Accepting(store, levels, clock, config, self.stats, complaints)
         self.scheduling = Scheduling(
             config=config,
             settings=settings,

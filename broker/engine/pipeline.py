@@ -74,6 +74,7 @@ def _processors(broker: Broker) -> Processors:
             held_pulls=held_pulls,
             stats=stats,
             watch=broker.watch,
+            complaints=broker.complaints,
         ),
         **group_processors(
             config=config,

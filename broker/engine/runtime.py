@@ -40,7 +40,7 @@ class BrokerRuntime:
 
     def __init__(self, config: BrokerConfig) -> None:
         self.config = config
-        complaints = ComplaintLog()
+        self._complaints = complaints = ComplaintLog()
         self._name_server_table = RequestTable("name server", complaints)
         self._broker_table = RequestTable("broker", complaints)
         self._name_server = Server(self._name_server_table, connections_share=NAME_SERVER_SHARE, complaints=complaints)
@@ -58,7 +58,9 @@ class BrokerRuntime:
         settings.load()
         levels = LevelHistory(self.config.config_dir, parse_levels(self.config.delay_levels))
         self._store = _open_store(self.config, levels)
-        self._broker = Broker(config=self.config, settings=settings, levels=levels, store=self._store)
+        self._broker = Broker(
+            config=self.config, settings=settings, levels=levels, store=self._store, complaints=self._complaints
+        )
         self.broker.start()
         fill_name_server_table(self._name_server_table, self.broker)
         fill_broker_table(self._broker_table, self.broker)

@@ -32,6 +32,7 @@ from broker.engine.transactions import transactions as transactions_module
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch.watch import Watch
+from remoting.complaints import ComplaintLog
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_message
 from tests.support.broker_parts import Wire
@@ -126,6 +127,7 @@ class Life:
             self.clock,
             settings,
             BrokerStats(self.clock),
+            ComplaintLog(),
         )
         members = Members(self.clock, watch, lambda _: False, self.clock)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0, 0)}  # type: ignore[dict-item]

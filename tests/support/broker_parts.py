@@ -26,6 +26,7 @@ from broker.engine.topics.topic_configs import Topics
 from broker.engine.transactions.progress import ProgressKeeper
 from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch.watch import Watch
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.topics import TopicConfig
@@ -84,11 +85,12 @@ class BrokerParts:
         self.locks = QueueLocks(self.clock)
         self.offsets = Offsets(folder / "config", self.watch.committed)
         self.stats = BrokerStats(self.clock)
-        self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of)
+        self.complaints = ComplaintLog()
+        self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of, self.complaints)
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.add_append_listeners(self.held_pulls.appended)
         self.levels = LevelHistory(folder / "config", DEFAULT_LEVELS)
-        self.accepting = Accepting(self.store, self.levels, self.clock, self.config, self.stats)
+        self.accepting = Accepting(self.store, self.levels, self.clock, self.config, self.stats, self.complaints)
         self.transactions = Transactions(
             self.store,
             self.accepting,
@@ -137,6 +139,7 @@ class BrokerParts:
             filters=self.filters,
             newer=NewerSubscriptions(self.members, MemberCalls(self.members)),
             config=self.config,
+            complaints=self.complaints,
         )
 
     def ask(self, processor: Processor, command: Command, wire: Wire | None = None) -> Command | None:

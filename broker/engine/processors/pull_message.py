@@ -10,7 +10,6 @@ What a filter lets through is judged in `filters/subscriptions.py`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 
 from broker.engine.config import BrokerConfig
@@ -36,8 +35,6 @@ from remoting.wire.errors import MessageError
 from remoting.wire.headers.pull import COMMIT_OFFSET_FLAG, SUBSCRIPTION_FLAG, SUSPEND_FLAG, PullMessageHeader
 from remoting.wire.headers.typed import read_header
 from remoting.wire.limits import PULL_BYTES_MAX, PULL_MESSAGES_MAX
-
-logger = logging.getLogger(__name__)
 
 # `ForbiddenType` in the answer's header: what forbids the pull.
 FORBIDDEN_BROKER = 1
@@ -86,8 +83,10 @@ class PullMessage:
         filters: SubscriptionFilters,
         newer: NewerSubscriptions,
         config: BrokerConfig,
+        complaints: ComplaintLog,
     ) -> None:
-        """`stats` counts pulls, and the messages that they are given."""
+        """`stats` counts pulls, and the messages that they are given. `complaints` gets a line when a
+        queue can't be read."""
         self._topics = topics
         self._groups = groups
         self._members = members
@@ -99,7 +98,7 @@ class PullMessage:
         self._filters = filters
         self._newer = newer
         self._config = config
-        self._complaints = ComplaintLog(logger)
+        self._complaints = complaints
 
     def __call__(self, request: Request) -> Command | None:
         """Returns the answer, or None while the pull is held. Raises WireError with the code to answer."""

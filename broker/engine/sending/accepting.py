@@ -10,7 +10,6 @@ does not affect the others.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,8 +29,6 @@ from remoting.wire.limits import PROPERTIES_BYTES_MAX
 from remoting.wire.stored_message import TRANSACTION_COMMIT, TRANSACTION_MASK
 
 __all__ = ["Accepting", "Answer", "refusal"]
-
-logger = logging.getLogger(__name__)
 
 # Submissions are stored before the read's end when they have so many bytes: larger writes are not cheaper per message.
 SUBMITTED_BYTES_MAX = 1024 * 1024
@@ -58,16 +55,16 @@ class Accepting:
         clock: Callable[[], int],
         config: BrokerConfig,
         stats: BrokerStats,
+        complaints: ComplaintLog,
     ) -> None:
         """`levels`: the tables of delay levels. `clock`: ms since the epoch. `stats` gets the times of writes, and what
-        was not stored."""
+        was not stored; `complaints` a line for it, because after a disk has failed every send is refused."""
         self._store = store
         self._levels = levels
         self._clock = clock
         self._config = config
         self._stats = stats
-        # After a disk has failed every send is refused.
-        self._complaints = ComplaintLog(logger)
+        self._complaints = complaints
         self._flush_waiting = FlushWaiting(store, refusal)
         self._submitted: list[_Submission] = []
         self._submitted_bytes = 0

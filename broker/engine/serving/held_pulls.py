@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,8 +21,6 @@ from typing import Any
 from broker.engine.store.values import Appended
 from remoting.complaints import ComplaintLog
 from remoting.connection import Connection
-
-logger = logging.getLogger(__name__)
 
 # About 50 MB of records; a client holds one pull per queue it consumes. Beyond it a pull is answered "nothing" at once.
 HELD_PULLS_MAX = 50_000
@@ -104,11 +101,12 @@ class HeldPulls:
         self,
         max_offset: Callable[[str, int], int],
         properties_of: Callable[[Appended], bytes | None],
+        complaints: ComplaintLog,
         held_max: int = HELD_PULLS_MAX,
     ) -> None:
         """`max_offset(topic, queue_id)`: one past the last entry of a queue. `properties_of` may raise OSError; it is
         asked at most once for a message, and only where a pull waits whose filter goes by them."""
-        self._complaints = ComplaintLog(logger)
+        self._complaints = complaints
         self._max_offset = max_offset
         self._properties_of = properties_of
         self._held_max = held_max

@@ -18,6 +18,7 @@ from broker.engine.stats import BrokerStats
 from broker.engine.store.message_store import MessageStore
 from broker.engine.topics.topic_configs import Topics
 from broker.engine.watch.watch import Watch
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import RequestCode as Code
 
 # RocketMQ's `accessMessageInMemoryMaxRatio`: so much of the RAM counts as "in memory".
@@ -33,6 +34,7 @@ def pulling_processors(
     held_pulls: HeldPulls,
     stats: BrokerStats,
     watch: Watch,
+    complaints: ComplaintLog,
 ) -> Processors:
     filters = SubscriptionFilters(has_sql=config.property_filter)
     pull = PullMessage(
@@ -47,6 +49,7 @@ def pulling_processors(
         filters=filters,
         newer=NewerSubscriptions(groups.members, groups.calls),
         config=config,
+        complaints=complaints,
     )
     return {
         Code.PULL_MESSAGE: pull,

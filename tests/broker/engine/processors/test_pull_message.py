@@ -427,7 +427,7 @@ def test_pull_does_not_wait_when_not_asked_to(parts, processor):
 
 
 async def test_pull_is_answered_at_once_when_too_many_wait(parts):
-    parts.held_pulls = HeldPulls(parts.store.max_offset, parts.store.properties_of, held_max=1)
+    parts.held_pulls = HeldPulls(parts.store.max_offset, parts.store.properties_of, parts.complaints, held_max=1)
     processor = processor_of(parts)
 
     assert parts.ask(processor, pull(sysFlag=SUSPEND_FLAG)) is None

@@ -121,7 +121,7 @@ def test_accepting_complains_of_a_disk_that_has_failed_once_and_not_for_each_sen
         parts.accepting.store_submitted()
 
     assert len(outcomes.of) == 50
-    assert lines_of(caplog, "broker.engine.sending", logging.WARNING) == [
+    assert lines_of(caplog, "remoting", logging.WARNING) == [
         "a message to topic orders was not stored: the disk has failed"
     ]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 
 import pytest
 
 from broker.engine.serving import held_pulls as held_pulls_module
 from broker.engine.serving.held_pulls import HeldPull, HeldPulls
 from broker.engine.store.values import Appended
+from remoting.complaints import ComplaintLog
 from tests.support.broker_parts import Wire
+from tests.support.logged import lines_of
 from tests.support.waiting import eventually
 
 LONG_S = 60.0
@@ -26,7 +29,10 @@ class Holding:
         self.properties_read = 0
         self.disk_is_gone = False
         self.pulls = HeldPulls(
-            lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0), self._properties_of, held_max
+            lambda topic, queue_id: self.max_offsets.get((topic, queue_id), 0),
+            self._properties_of,
+            ComplaintLog(),
+            held_max,
         )
 
     def _properties_of(self, appended: Appended) -> dict[str, str] | None:
@@ -263,6 +269,21 @@ async def test_held_pull_that_fails_does_not_take_the_others_answers(holding, wi
     holding.append()
     await eventually(lambda: holding.resumed == [second])
     assert "a pull of orders queue 0" in caplog.text
+
+
+async def test_held_pulls_complain_once_of_a_queue_that_cannot_be_read_and_not_for_each_pull(holding, wire, caplog):
+    def fails(pull: HeldPull) -> None:
+        failed.append(pull)
+        raise OSError("Input/output error")
+
+    failed: list[HeldPull] = []
+    for _ in range(20):
+        pull = holding.pull(wire)
+        pull.resume = fails
+        holding.pulls.hold(pull)
+    holding.append()
+    await eventually(lambda: len(failed) == 20)
+    assert len([line for line in lines_of(caplog, "remoting", logging.ERROR) if "a pull of orders" in line]) == 1
 
 
 async def test_held_pulls_with_long_expressions_are_bounded_by_their_memory(holding, monkeypatch):
