@@ -21,15 +21,13 @@ from typing import Any
 from tests.support.apache import ApacheRocketMQ
 from tests.support.java_client import VERSIONS, JavaClient, JavaError, message_queue
 from tests.support.our_broker import OurBroker
-from tests.support.waiting import wait_until
+from tests.support.waiting import WITHIN_S, wait_until
 
 Scenario = Callable[["ScenarioRun"], Any]
 # Two cores: what waits costs nothing, what works should not starve.
 RUNS_AT_ONCE = 8
 # From when a test asks for it; the queue before it included.
 RUN_WITHIN_S = 500.0
-# A member looks for topics that it doesn't know yet every 20 s.
-ASSIGNED_WITHIN_S = 120.0
 # Every record of ours ends with it; one of Apache's where `enabledAppendPropCRC` is set.
 RECORD_CHECK = "__CRC32#"
 # The admin library's code for a group that has committed nothing.
@@ -158,7 +156,7 @@ class ScenarioRun:
         self.java.consumer(name, group, topic, set=settings, **options)
         return name
 
-    def wait_for_queues(self, consumer: str, topic: str, count: int = 1, within_s: float = ASSIGNED_WITHIN_S) -> None:
+    def wait_for_queues(self, consumer: str, topic: str, count: int = 1, within_s: float = WITHIN_S) -> None:
         """Returns when the member holds so many of the topic's queues."""
         held = lambda: len(self.java.queues(consumer, topic)) == count  # noqa: E731 - read twice as a word
         wait_until(held, within_s, f"{count} queues of {topic} at {consumer}")

@@ -22,7 +22,7 @@ from tests.support.apache import ApacheRocketMQ
 from tests.support.java import require_driver
 from tests.support.java_client import JavaClient
 from tests.support.our_broker import OurBroker
-from tests.support.waiting import eventually
+from tests.support.waiting import WITHIN_S, eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
@@ -31,7 +31,6 @@ JAVA = "java"
 # A listener's work; long enough that two of a queue beside each other would be seen.
 WORK_S = 0.005
 SEND_PAUSE_S = 0.02
-REBALANCED_WITHIN_S = 150.0
 LOCKS_EXPIRE_WITHIN_S = 60.0
 # Of what a killed member consumed: its last commits (each second, see the driver; later on a busy machine) and what it
 # was in.
@@ -126,10 +125,10 @@ async def live(cluster: OurBroker | ApacheRocketMQ, folder: Path, topic: str, gr
     try:
         await shop.open()
         first = await shop.join(line.listener("first"), is_orderly=True)
-        await eventually(lambda: shop.queues(first) == ALL_QUEUES, REBALANCED_WITHIN_S)
+        await eventually(lambda: shop.queues(first) == ALL_QUEUES)
         sender = Sender(shop, sorted(queue for queue in first.queues if queue.topic == topic))
         second = await shop.join(line.listener("second"), is_orderly=True)
-        await eventually(lambda: len(shop.queues(first)) == len(shop.queues(second)) == 2, REBALANCED_WITHIN_S)
+        await eventually(lambda: len(shop.queues(first)) == len(shop.queues(second)) == 2)
         work_ms = int(WORK_S * 1000)
         await asyncio.to_thread(java.consumer, JAVA, group, topic, orderly=True, sleep_ms=work_ms, ends=True)
 
@@ -139,23 +138,23 @@ async def live(cluster: OurBroker | ApacheRocketMQ, folder: Path, topic: str, gr
         async def are_shared() -> bool:
             return await asyncio.to_thread(shares) == [1, 1, 2]
 
-        await eventually(are_shared, REBALANCED_WITHIN_S)
+        await eventually(are_shared)
         await shop.leave(first)
-        await eventually(lambda: len(shop.queues(second)) == 2, REBALANCED_WITHIN_S)
-        await eventually(lambda: len({call.queue_id for call in java_calls(java)[-20:]}) == 2, REBALANCED_WITHIN_S)
+        await eventually(lambda: len(shop.queues(second)) == 2)
+        await eventually(lambda: len({call.queue_id for call in java_calls(java)[-20:]}) == 2)
         killed_ms = time.time() * 1000
         await asyncio.to_thread(java.kill)
         third = await shop.join(line.listener("third"), is_orderly=True)
         await eventually(
             lambda: len(shop.queues(second)) == len(shop.queues(third)) == 2,
-            LOCKS_EXPIRE_WITHIN_S + REBALANCED_WITHIN_S,
+            LOCKS_EXPIRE_WITHIN_S + WITHIN_S,
         )
         await sender.stop()
 
         def consumed() -> int:
             return len({(call.queue_id, call.number) for call in [*line.calls, *java_calls(java)]})
 
-        await eventually(lambda: consumed() == sum(sender.sent.values()), REBALANCED_WITHIN_S)
+        await eventually(lambda: consumed() == sum(sender.sent.values()))
         check([*line.calls, *java_calls(java)], sender.sent, killed_ms)
         assert {call.member for call in line.calls} == {"first", "second", "third"}
     finally:

@@ -29,7 +29,6 @@ Fresh = Callable[[str], str]
 SEND_OK = 0
 # Pull results, in the client's own numbers.
 FOUND, _NO_NEW_MESSAGE, NO_MATCH, OFFSET_ILLEGAL = range(4)
-REBALANCED_WITHIN_S = 120.0
 HEARTBEAT_WITHIN_S = 150.0
 # The client does so every 5 s.
 COMMITTED_WITHIN_S = 120.0
@@ -195,7 +194,7 @@ def test_two_members_divide_the_queues_and_one_takes_all_when_the_other_leaves(
         word = fresh("round")
         for queue in range(QUEUE_COUNT):
             go.send(producer, topic, queue=queue, body=f"{word}-{queue}-")
-        wait_until(lambda: all_here(word), REBALANCED_WITHIN_S, f"all of {word}")
+        wait_until(lambda: all_here(word), what=f"all of {word}")
         held = [
             {each["queue_id"] for each in go.consumed(name)[before[name] :] if each["body"].startswith(f"{word}-")}
             for name in (first, second)
@@ -208,9 +207,9 @@ def test_two_members_divide_the_queues_and_one_takes_all_when_the_other_leaves(
 
     for name in (first, second):
         go.consumer(name, group, topic)
-    wait_until(lambda: round_is_divided(2, 2), REBALANCED_WITHIN_S, "two queues each")
+    wait_until(lambda: round_is_divided(2, 2), what="two queues each")
     go.stop(first)
-    wait_until(lambda: round_is_divided(0, 4), REBALANCED_WITHIN_S, "all queues with the one that stayed")
+    wait_until(lambda: round_is_divided(0, 4), what="all queues with the one that stayed")
     go.stop(second)
 
 

@@ -54,11 +54,11 @@ def test_a_delayed_message_comes_at_its_time_and_not_before(go: GoClient, produc
         assert message["topic"] == topic
 
 
-def holds_retries(broker: str, group: str) -> bool:
-    """Whether a member of the group says that it reads the retry topic."""
+def topics_by_member(broker: str, group: str) -> dict[str, set[str]]:
+    """Client id → the topics of which the member says that it reads queues."""
     listed = ask(broker, Command(code=RequestCode.GET_CONSUMER_CONNECTION_LIST, ext_fields={"consumerGroup": group}))
     members = read_body(ConsumerConnection, listed.body).connection_set if listed.code == ResponseCode.SUCCESS else []
-    return any(f"%RETRY%{group}" in topics_of(broker, group, member.client_id) for member in members)
+    return {member.client_id: topics_of(broker, group, member.client_id) for member in members}
 
 
 def topics_of(broker: str, group: str, client_id: str) -> set[str]:
@@ -79,7 +79,15 @@ def test_a_refused_message_returns_after_10_s_and_ends_as_a_dead_letter(
     go.wait_consumed(1, warm)
     go.stop(warm)
     go.consumer(name, group, topic, fail_until=99, max_reconsume_times=RETURNS_MAX)
-    wait_until(lambda: holds_retries(cluster.broker, group), what="the queue of the retry topic")
+    retry_topic = f"%RETRY%{group}"
+
+    def reads_retries() -> bool:
+        return any(retry_topic in topics for topics in topics_by_member(cluster.broker, group).values())
+
+    def members() -> str:
+        return f"a reader of {retry_topic} among {topics_by_member(cluster.broker, group)}"
+
+    wait_until(reads_retries, JUDGED_WITHIN_S, members)
     (sent,) = go.send(producer, topic, tag="tag", keys="key", body="refused-")
 
     def deliveries(consumer: str) -> list[dict[str, Any]]:

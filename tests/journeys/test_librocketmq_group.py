@@ -25,8 +25,6 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.native]
 
-# A member that joins or leaves is told to the others at once; a broker that was away is looked for every 30 s.
-REBALANCED_WITHIN_S = 180.0
 CONSUMED_WITHIN_S = 150.0
 QUEUE_COUNT = 4
 ALL_QUEUES = set(range(QUEUE_COUNT))
@@ -122,7 +120,7 @@ class House:
         def told() -> str:
             return f"{self.topic} divided as {counts}; {[one.pid for one in self.members]} run, seen: {seen!r}"
 
-        await eventually(is_divided, REBALANCED_WITHIN_S, told)
+        await eventually(is_divided, what=told)
 
     async def _held(self) -> dict[int, set[int] | None]:
         """Per member that the broker knows, by its process id, what it says of itself; None while the broker knows

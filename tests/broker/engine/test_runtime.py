@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,6 +35,7 @@ from remoting.wire.bodies.watch import (
 )
 from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
+from remoting.wire.frames import encode_frame
 from remoting.wire.headers.pull import SUSPEND_FLAG
 from remoting.wire.names import TIMER_TOPIC
 from remoting.wire.stored_message import decode_messages
@@ -202,6 +204,30 @@ async def test_members_and_progress_can_be_asked_for(house) -> None:
     await house.admin.offsets.commit(house.broker, "billing", "orders", 0, 0)
     stats = await house.admin.offsets.consume_stats(house.broker, "billing")
     assert sum(queue.broker_offset - queue.consumer_offset for queue in stats.queues.values()) == 1
+
+
+async def test_a_member_that_closes_while_its_heartbeat_is_handled_is_gone_at_once(house) -> None:
+    header, _ = await house.admin.our_broker.watch(house.broker)
+    host, port = house.broker.split(":")
+    for number in range(50):
+        data = HeartbeatData(client_id=f"me@{number}", consumer_data_set=[ConsumerData(group_name="billing")])
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(encode_frame(Command(code=RequestCode.HEART_BEAT, body=write_body(data))))
+        writer.close()
+        await writer.wait_closed()
+    kinds: Counter[str] = Counter()
+
+    async def all_lost() -> bool:
+        nonlocal header
+        header, body = await house.admin.our_broker.watch(
+            house.broker, boot=header.boot, since=header.revision, wait_ms=200
+        )
+        kinds.update(event.kind for event in body.events)
+        return kinds[MEMBER_LOST] == 50
+
+    await eventually(all_lost)
+    assert kinds[MEMBER_JOINED] == 50
+    assert await house.admin.clients.consumers(house.broker, "billing") is None
 
 
 async def test_a_watcher_hears_what_happens_in_order(house) -> None:
