@@ -16,6 +16,7 @@ from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Processors, module_of
 from broker.engine.settings import Settings
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import RequestCode
 from tests.support.stores import SMALL, ManualClock, open_store
 
@@ -91,7 +92,7 @@ def processors(tmp_path: Path) -> Processors:
     config = BrokerConfig(store=tmp_path)
     levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
     store = open_store(tmp_path, SMALL, ManualClock())
-    broker = Broker(config=config, settings=Settings(config), levels=levels, store=store)
+    broker = Broker(config=config, settings=Settings(config), levels=levels, store=store, complaints=ComplaintLog())
     tables = (RequestTable("broker"), RequestTable("name server"))
     fill_broker_table(tables[0], broker)
     fill_name_server_table(tables[1], broker)

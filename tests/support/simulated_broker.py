@@ -21,6 +21,7 @@ from broker.engine.settings import Settings
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import StoreConfig
+from remoting.complaints import ComplaintLog
 from remoting.server_connection import ServerConnection
 from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command
@@ -149,6 +150,7 @@ class SimulatedBroker:
                 settings=Settings(self.config),
                 levels=levels,
                 store=self.store,
+                complaints=ComplaintLog(),
                 clock=self.time.wall_ms,
             )
             self.broker.start()

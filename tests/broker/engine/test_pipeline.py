@@ -14,6 +14,7 @@ from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Request
 from broker.engine.settings import Settings
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
@@ -26,7 +27,7 @@ def broker(tmp_path: Path):
     config = BrokerConfig(store=tmp_path)
     levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
     store = open_store(tmp_path, SMALL, ManualClock())
-    yield Broker(config=config, settings=Settings(config), levels=levels, store=store)
+    yield Broker(config=config, settings=Settings(config), levels=levels, store=store, complaints=ComplaintLog())
     store.close()
 
 
