@@ -7,6 +7,9 @@ REPORTS ?= yes
 
 # What takes over half a second, or needs more than Python and SQLite.
 LONGER := journey or crash or simulation or sweep or slow or java or postgres or browser or spark
+# A test that fails once in a while is among those that start processes. How often `make rounds` runs them all.
+WITH_PROCESSES := tests/journeys tests/crash tests/consumer/hosting
+ROUNDS ?= 20
 # Folders in which there is nothing else are not even read, and each worker reads its own share of the files. One that has
 # crashed is not replaced: the next would get another share.
 QUICK := -q --hypothesis-profile=quick --ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation \
@@ -15,7 +18,7 @@ QUICK := -q --hypothesis-profile=quick --ignore=tests/journeys --ignore=tests/cr
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test check lint style types unit database format words bench torture clean
+.PHONY: help install run test check lint style types unit database format words bench torture rounds clean
 
 help:
 	@echo "make run      install what is missing, start everything with the example shop"
@@ -25,6 +28,7 @@ help:
 	@echo "make words    bring the catalogue of the pages' texts up to date, and compile it"
 	@echo "make bench    the benchmarks, beside what a user would pick instead"
 	@echo "make torture  the long forms of the crash and simulation tests"
+	@echo "make rounds   journeys, crash and hosting tests ROUNDS times (20), until one fails"
 
 $(VENV)/core.done: requirements/core.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -80,6 +84,12 @@ bench: $(VENV)/dev.done
 
 torture: $(VENV)/dev.done
 	TORTURE=1 $(BIN)/python -m pytest $(PARALLEL) -m "crash or simulation or hypothesis"
+
+rounds: $(VENV)/dev.done
+	for round in $$(seq $(ROUNDS)); do \
+		echo "round $$round of $(ROUNDS)"; \
+		$(BIN)/python -m pytest -q $(PARALLEL) $(PYTEST_ARGS) $(WITH_PROCESSES) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache
