@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -56,25 +57,47 @@ def is_child() -> bool:
 
 
 def run_child(make: Callable[[], PushConsumer]) -> None:
-    """Runs until Ctrl-C, or until a file has changed (SystemExit 3)."""
+    """Runs until SIGINT or SIGTERM, or until a file has changed (SystemExit 3).
+
+    Further signals do not cut the consumer's stop short. The handler takes no lock: see the rule in
+    `remoting/shutdown_signal.py`.
+    """
     run = StoppableRun(make)
+    is_ending = is_stopping = False
+
+    def end(*_: object) -> None:
+        nonlocal is_ending
+        is_first, is_ending = not is_ending, True
+        if is_first and not is_stopping:
+            raise SystemExit(0)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     try:
-        autoreload.run_with_reloader(run.run)
+        autoreload.start_django(autoreload.get_reloader(), run.run)
     finally:
+        is_stopping = True
         run.stop()
+        if is_ending:  # also where a file had changed: else the parent would start the next child
+            sys.exit(0)
 
 
 def run_parent(say: Callable[[str], object]) -> None:
     """Starts children until one ends of its own accord. Ctrl-C reaches the child, which this process waits for."""
-    interrupted = threading.Event()
+    is_interrupted = False
+
+    def note(*_: object) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+
     while True:
         # Not ignored, which the child would inherit.
-        before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+        before = signal.signal(signal.SIGINT, note)
         try:
             code = autoreload.restart_with_reloader()
         finally:
             signal.signal(signal.SIGINT, before)
-        if code <= 0 or interrupted.is_set():
+        if code <= 0 or is_interrupted:
             return
         say("it ended with an error; waiting for a change of the code, Ctrl-C ends")
         try:

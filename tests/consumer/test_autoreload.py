@@ -21,7 +21,29 @@ from consumer import listener
 def bill(message): ...
 """
 
+# Ctrl-C held down.
+BURST = 10
+
 pytestmark = pytest.mark.journey
+
+# A consumer whose stop takes until this process is told, by a line on its standard input.
+CHILD = """
+import sys
+import django
+django.setup()
+from consumer.autoreload import run_child
+
+class Consumer:
+    async def start(self):
+        print("started", flush=True)
+
+    async def stop(self):
+        print("stopping", flush=True)
+        sys.stdin.readline()
+        print("stopped", flush=True)
+
+run_child(Consumer)
+"""
 
 
 class Output:
@@ -92,11 +114,43 @@ def test_a_consumer_is_started_anew_when_its_code_changes_also_after_a_mistake(t
         code.become_until(CODE.format(tags="refunded"), output, "orders (refunded)")
         code.become_until("this is no Python", output, "waiting for a change of the code")
         code.become_until(CODE.format(tags="created"), output, "orders (created)")
-        os.killpg(process.pid, signal.SIGINT)
+        for _ in range(BURST):
+            os.killpg(process.pid, signal.SIGINT)
         assert output.has("group billing stopped")
         assert process.wait(120) == 0
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.close()
+
+
+def test_signals_that_come_while_the_consumer_stops_do_not_cut_that_short() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", CHILD],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "mqadmin.settings"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdin is not None
+    output = Output(process)
+    try:
+        assert output.has("started")
+        process.send_signal(signal.SIGINT)
+        assert output.has("stopping")
+        for _ in range(BURST):
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert output.has("stopped")
+        assert process.wait(120) == 0
+    finally:
+        process.stdin.close()
+        if process.poll() is None:
+            process.kill()
             process.wait()
         output.close()
