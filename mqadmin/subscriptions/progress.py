@@ -25,9 +25,10 @@ _IN_FLIGHT_MAX = 2**31 - 1
 
 
 class _Known(NamedTuple):
-    """What a member of a group said before this time."""
+    """What a member of a group said before this time. `has_left`: it left the group, and says nothing any more."""
 
     client_id: str
+    has_left: bool
     told_at: datetime
     queues: dict[MessageQueue, HeldQueue]
 
@@ -40,7 +41,8 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     present = Q(member__left_at=None) | Q(member__left_at__gte=at - _LEFT_WITHIN) | Q(member__in=members)
     rows = list(MemberProgress.objects.filter(present, member__group__in=groups).select_related("member"))
     for row in rows:
-        said = _Known(row.member.client_id, row.told_at, held_queues.read(row.queues))
+        has_left = row.member.left_at is not None and row.pk not in told
+        said = _Known(row.member.client_id, has_left, row.told_at, held_queues.read(row.queues))
         known[row.member.group_id][row.pk] = said
     written, is_known = [], {row.pk for row in rows}
     for pk, member in members.items():
@@ -91,7 +93,8 @@ def _group_told(
     if any(one.message_model == BROADCASTING for one in told.values()):
         return GroupTold(group_id)
     before = {one.client_id: one.queues.keys() for one in known.values()}
-    moved = moves(before, {members[pk].client_id: set(one.queues) for pk, one in told.items()})
+    left = {one.client_id for one in known.values() if one.has_left}
+    moved = moves(before, {members[pk].client_id: set(one.queues) for pk, one in told.items()}, left)
     told_at = {one.client_id: one.told_at for one in known.values()}
     return GroupTold(group_id, moved, min((at for move in moved if (at := _seen_before(move, told_at))), default=None))
 

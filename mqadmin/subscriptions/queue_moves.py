@@ -1,7 +1,8 @@
 """Which queues moved between members of a group, by what they said before and what they say now. Pure.
 
-Members are not asked all at once, so a queue may be said to be held by two, or by nobody, for a while: a move is told
-once, when its new holder says so, or when its old one says so and no other has.
+Members are not asked all at once, so a queue may be said to be held by two, or by nobody, for a while. A move is told
+once: when its new holder says so and its old one does not say that it still has the queue; when the old one has let it
+go, or left, which another had taken before; or, where no other has, when its old one says so.
 """
 
 from __future__ import annotations
@@ -15,33 +16,35 @@ from remoting.wire.bodies.message_queue import MessageQueue
 Holding = AbstractSet[MessageQueue]
 
 
-def moves(before: Mapping[str, Holding], told: Mapping[str, Holding]) -> list[QueueMove]:
-    """Returns the moves, by queue. `before`: by client id what each held, also who left meanwhile.
+def moves(
+    before: Mapping[str, Holding], told: Mapping[str, Holding], left: AbstractSet[str] = frozenset()
+) -> list[QueueMove]:
+    """Returns the moves, by queue. `before`: by client id what each held, also of those who `left` meanwhile.
 
     >>> queue = MessageQueue("orders", "a", 0)
     >>> moves({"one": {queue}, "two": set()}, {"one": set(), "two": {queue}})
     [QueueMove(queue=MessageQueue(topic='orders', broker_name='a', queue_id=0), from_client='one', to_client='two')]
     """
-    return sorted((*_gained(before, told), *_lost(before, told)), key=lambda move: move.queue)
+    found = (*_gained(before, told), *_let_go(before, told, left))
+    return sorted(found, key=lambda move: move.queue)
 
 
 def _gained(before: Mapping[str, Holding], told: Mapping[str, Holding]) -> Iterator[QueueMove]:
     for client_id, holds in told.items():
         for queue in holds - before.get(client_id, frozenset()):
-            former = _holder(queue, {one: held for one, held in before.items() if one != client_id}, without=told)
+            others = [one for one, held in before.items() if one != client_id and queue in held]
+            former = next((one for one in others if queue not in told.get(one, ())), "")
             # The first word of a member that is there for longer than we ask says nothing of a move.
-            if former or client_id in before:
+            if former or (client_id in before and not others):
                 yield QueueMove(queue, former, client_id)
 
 
-def _lost(before: Mapping[str, Holding], told: Mapping[str, Holding]) -> Iterator[QueueMove]:
-    now = {**before, **told}
-    for client_id, holds in told.items():
-        for queue in before.get(client_id, frozenset()) - holds:
-            if not any(queue in held for other, held in now.items() if other != client_id):
-                yield QueueMove(queue, client_id, "")
-
-
-def _holder(queue: MessageQueue, before: Mapping[str, Holding], without: Mapping[str, Holding]) -> str:
-    """Returns who held the queue and does not say now that it still does; "" for nobody."""
-    return next((one for one, held in before.items() if queue in held and queue not in without.get(one, ())), "")
+def _let_go(before: Mapping[str, Holding], told: Mapping[str, Holding], left: AbstractSet[str]) -> Iterator[QueueMove]:
+    now = {one: held for one, held in {**before, **told}.items() if one not in left}
+    for client_id, held in before.items():
+        for queue in held - now.get(client_id, frozenset()):
+            holders = [one for one, holds in now.items() if queue in holds]
+            # One that has it since now only is told of by `_gained`.
+            taker = next((one for one in holders if queue in before.get(one, ())), "")
+            if taker or (client_id in told and not holders):
+                yield QueueMove(queue, client_id, taker)

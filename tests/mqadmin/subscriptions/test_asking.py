@@ -331,6 +331,26 @@ def test_a_queue_moves_from_who_left_lately_and_not_from_who_left_long_ago(
     assert [move["from"] for move in moves] == from_clients
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_queue_that_a_new_member_takes_before_the_old_one_lets_it_go_moves_when_that_does(
+    apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str], leaves: bool
+) -> None:
+    old, new, _ = names(members)
+    queue = (MessageQueue("orders", "broker-a", 0),)
+    rounds = [{old: queue}, {old: queue, new: queue}, {new: queue} if leaves else {old: (), new: queue}, {new: queue}]
+    moves = []
+    for number, held in enumerate(rounds):
+        if leaves and number == 2:
+            Member.objects.filter(client_id=old).update(left_at=now)
+        answers.clear()
+        answers.update({client_id: told(queues=queues) for client_id, queues in held.items()})
+        asking.ask_round(apache, now + timedelta(minutes=number))
+        MemberAnswer.objects.update(asked_at=None)
+        events = RebalanceEvent.objects.order_by("at")
+        moves.append([(move["from"], move["to"]) for event in events for move in event.details["moves"]])
+    assert moves == [[], [], [(old, new)], [(old, new)]]
+
+
 def test_a_queue_that_goes_back_to_a_member_that_was_silent_meanwhile_is_a_move_each_time(
     apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
 ) -> None:

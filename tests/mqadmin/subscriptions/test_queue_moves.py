@@ -14,11 +14,25 @@ CASES = {
     "nothing moved": ({"one": "01"}, {"one": "01"}, []),
     "both were asked": ({"one": "01", "two": ""}, {"one": "0", "two": "1"}, [(1, "one", "two")]),
     "the new holder was asked first": ({"one": "01", "two": ""}, {"two": "1"}, [(1, "one", "two")]),
-    "the old holder was asked after that": ({"one": "01", "two": "1"}, {"one": "0"}, []),
+    "the old holder, of whom that was told, was asked after that": ({"one": "0", "two": "1"}, {"one": "0"}, []),
     "the old holder was asked first": ({"one": "01", "two": ""}, {"one": "0"}, [(1, "one", "")]),
     "a new member takes from an old one": ({"one": "01"}, {"one": "0", "two": "1"}, [(1, "one", "two")]),
     "the first word of all members": ({}, {"one": "01", "two": "23"}, []),
-    "two say that they hold it": ({"one": "0", "two": ""}, {"one": "0", "two": "0"}, [(0, "", "two")]),
+    "two say that they hold it": ({"one": "0", "two": ""}, {"one": "0", "two": "0"}, []),
+    "a new member says that it holds it, too": ({"one": "01"}, {"one": "01", "two": "1"}, []),
+    "the first of two lets it go": ({"one": "01", "two": "1"}, {"one": "0", "two": "1"}, [(1, "one", "two")]),
+    "the first of two lets it go, the other was not asked": (
+        {"one": "01", "two": "1"},
+        {"one": "0"},
+        [(1, "one", "two")],
+    ),
+    "the first of two lets it go to a third": (
+        {"one": "01", "two": "1", "three": ""},
+        {"one": "0", "two": "", "three": "1"},
+        [(1, "one", "three")],
+    ),
+    "the first of two has left": ({"gone": "01", "two": "1"}, {"two": "1"}, [(1, "gone", "two")]),
+    "one has left, nobody has its queue yet": ({"gone": "01", "two": "2"}, {"two": "2"}, []),
     "a queue of somebody who left": ({"gone": "1", "one": "0"}, {"one": "01"}, [(1, "gone", "one")]),
     "a queue that nobody had": ({"one": "0"}, {"one": "01"}, [(1, "", "one")]),
 }
@@ -28,5 +42,6 @@ CASES = {
 def test_each_move_is_told_once(
     before: dict[str, str], told: dict[str, str], expected: list[tuple[int, str, str]]
 ) -> None:
-    found = moves({one: queues(ids) for one, ids in before.items()}, {one: queues(ids) for one, ids in told.items()})
+    holding, holds_now = ({one: queues(ids) for one, ids in said.items()} for said in (before, told))
+    found = moves(holding, holds_now, {"gone"})
     assert [(move.queue.queue_id, move.from_client, move.to_client) for move in found] == expected
