@@ -20,6 +20,8 @@ from remoting.wire.bodies.message_queue import MessageQueue
 
 # Who left longer ago has lost its queues to others, which have said so since: each is asked within two minutes.
 _LEFT_WITHIN = timedelta(minutes=15)
+# Who joined longer ago may hold its queues for longer than it is asked: one that is new is asked next.
+_JOINED_WITHIN = timedelta(minutes=15)
 # More than any client holds.
 _IN_FLIGHT_MAX = 2**31 - 1
 
@@ -28,6 +30,7 @@ class _Known(NamedTuple):
     """What a member of a group said before this time. `has_left`: it left the group, and says nothing any more."""
 
     client_id: str
+    first_seen_at: datetime
     has_left: bool
     told_at: datetime
     queues: dict[MessageQueue, HeldQueue]
@@ -42,8 +45,9 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     rows = list(MemberProgress.objects.filter(present, member__group__in=groups).select_related("member"))
     for row in rows:
         has_left = row.member.left_at is not None and row.pk not in told
-        said = _Known(row.member.client_id, has_left, row.told_at, held_queues.read(row.queues))
-        known[row.member.group_id][row.pk] = said
+        member = row.member
+        said = _Known(member.client_id, member.first_seen_at, has_left, row.told_at, held_queues.read(row.queues))
+        known[member.group_id][row.pk] = said
     written, is_known = [], {row.pk for row in rows}
     for pk, member in members.items():
         before = known[member.group_id].get(pk)
@@ -62,7 +66,8 @@ def write_progress(told: Mapping[int, MemberTold], at: datetime) -> list[GroupTo
     for pk, member in members.items():
         of_groups[member.group_id][pk] = told[pk]
     said_now = [
-        _group_told(group_id, known[group_id], of_group, members) for group_id, of_group in sorted(of_groups.items())
+        _group_told(group_id, known[group_id], of_group, members, at)
+        for group_id, of_group in sorted(of_groups.items())
     ]
     _forget_moved(said_now, [row for row in rows if row.pk not in told])
     return said_now
@@ -87,16 +92,27 @@ def _forget_moved(groups: Iterable[GroupTold], silent: Iterable[MemberProgress])
 
 
 def _group_told(
-    group_id: int, known: Mapping[int, _Known], told: Mapping[int, MemberTold], members: Mapping[int, Member]
+    group_id: int,
+    known: Mapping[int, _Known],
+    told: Mapping[int, MemberTold],
+    members: Mapping[int, Member],
+    at: datetime,
 ) -> GroupTold:
     """Each member of a broadcasting group holds all queues, so nothing moves between them."""
     if any(one.message_model == BROADCASTING for one in told.values()):
         return GroupTold(group_id)
     before = {one.client_id: one.queues.keys() for one in known.values()}
     left = {one.client_id for one in known.values() if one.has_left}
-    moved = moves(before, {members[pk].client_id: set(one.queues) for pk, one in told.items()}, left)
+    holds_now = {members[pk].client_id: set(one.queues) for pk, one in told.items()}
+    moved = moves(before, holds_now, left=left, joined=_joined(known, [members[pk] for pk in told], at))
     told_at = {one.client_id: one.told_at for one in known.values()}
     return GroupTold(group_id, moved, min((at for move in moved if (at := _seen_before(move, told_at))), default=None))
+
+
+def _joined(known: Mapping[int, _Known], told: Iterable[Member], at: datetime) -> set[str]:
+    """Returns who of those that told came lately, and later than another one of whom it was known what it holds."""
+    first = min((one.first_seen_at for one in known.values()), default=at)
+    return {one.client_id for one in told if one.first_seen_at > max(first, at - _JOINED_WITHIN)}
 
 
 def _seen_before(move: QueueMove, told_at: Mapping[str, datetime]) -> datetime | None:

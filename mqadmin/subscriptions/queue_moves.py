@@ -17,25 +17,33 @@ Holding = AbstractSet[MessageQueue]
 
 
 def moves(
-    before: Mapping[str, Holding], told: Mapping[str, Holding], left: AbstractSet[str] = frozenset()
+    before: Mapping[str, Holding],
+    told: Mapping[str, Holding],
+    *,
+    left: AbstractSet[str] = frozenset(),
+    joined: AbstractSet[str] = frozenset(),
 ) -> list[QueueMove]:
     """Returns the moves, by queue. `before`: by client id what each held, also of those who `left` meanwhile.
+
+    `joined`: who came lately, and so has taken since then what it holds by its first word.
 
     >>> queue = MessageQueue("orders", "a", 0)
     >>> moves({"one": {queue}, "two": set()}, {"one": set(), "two": {queue}})
     [QueueMove(queue=MessageQueue(topic='orders', broker_name='a', queue_id=0), from_client='one', to_client='two')]
     """
-    found = (*_gained(before, told), *_let_go(before, told, left))
+    found = (*_gained(before, told, joined), *_let_go(before, told, left))
     return sorted(found, key=lambda move: move.queue)
 
 
-def _gained(before: Mapping[str, Holding], told: Mapping[str, Holding]) -> Iterator[QueueMove]:
+def _gained(
+    before: Mapping[str, Holding], told: Mapping[str, Holding], joined: AbstractSet[str]
+) -> Iterator[QueueMove]:
     for client_id, holds in told.items():
         for queue in holds - before.get(client_id, frozenset()):
             others = [one for one, held in before.items() if one != client_id and queue in held]
             former = next((one for one in others if queue not in told.get(one, ())), "")
             # The first word of a member that is there for longer than we ask says nothing of a move.
-            if former or (client_id in before and not others):
+            if former or ((client_id in before or client_id in joined) and not others):
                 yield QueueMove(queue, former, client_id)
 
 

@@ -351,6 +351,32 @@ def test_a_queue_that_a_new_member_takes_before_the_old_one_lets_it_go_moves_whe
     assert moves == [[], [], [(old, new)], [(old, new)]]
 
 
+@pytest.mark.parametrize(
+    ("joined_before", "taken"), [(timedelta(seconds=20), [("", "new@1")]), (timedelta(hours=1), [])]
+)
+def test_what_a_member_that_joined_lately_says_first_is_a_move_also_where_the_queue_was_let_go_before(
+    apache: Cluster,
+    billing: Group,
+    members: list[Member],
+    now: datetime,
+    answers: dict[str, MemberTold | str],
+    joined_before: timedelta,
+    taken: list[tuple[str, str]],
+) -> None:
+    old = members[0].client_id
+    answers[old] = told()
+    asking.ask_round(apache, now)
+    seed.make_member(billing, "new@1", now=now, first_seen_at=now - joined_before)
+    rounds = ({old: ()}, {old: (), "new@1": (MessageQueue("orders", "broker-a", 0),)})
+    for number, held in enumerate(rounds):
+        answers.clear()
+        answers.update({client_id: told(queues=queues) for client_id, queues in held.items()})
+        MemberAnswer.objects.update(asked_at=None)
+        asking.ask_round(apache, now + timedelta(minutes=number))
+    moves = [move for event in RebalanceEvent.objects.order_by("at") for move in event.details["moves"]]
+    assert [(move["from"], move["to"]) for move in moves] == [(old, ""), *taken]
+
+
 def test_a_queue_that_goes_back_to_a_member_that_was_silent_meanwhile_is_a_move_each_time(
     apache: Cluster, members: list[Member], now: datetime, answers: dict[str, MemberTold | str]
 ) -> None:

@@ -34,6 +34,7 @@ CASES = {
     "the first of two has left": ({"gone": "01", "two": "1"}, {"two": "1"}, [(1, "gone", "two")]),
     "one has left, nobody has its queue yet": ({"gone": "01", "two": "2"}, {"two": "2"}, []),
     "a queue of somebody who left": ({"gone": "1", "one": "0"}, {"one": "01"}, [(1, "gone", "one")]),
+    "the first word of one that joined, of a queue that was let go": ({"one": "0"}, {"new": "1"}, [(1, "", "new")]),
     "a queue that nobody had": ({"one": "0"}, {"one": "01"}, [(1, "", "one")]),
 }
 
@@ -43,5 +44,5 @@ def test_each_move_is_told_once(
     before: dict[str, str], told: dict[str, str], expected: list[tuple[int, str, str]]
 ) -> None:
     holding, holds_now = ({one: queues(ids) for one, ids in said.items()} for said in (before, told))
-    found = moves(holding, holds_now, {"gone"})
+    found = moves(holding, holds_now, left={"gone"}, joined={"new"})
     assert [(move.queue.queue_id, move.from_client, move.to_client) for move in found] == expected
