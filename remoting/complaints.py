@@ -1,9 +1,9 @@
-"""Warnings that may recur, at most one line in an interval for each subject and kind, with the number left out.
+"""Lines that may recur, at most one in an interval for each subject and kind, with the number left out.
 
-A subject is what is complained about: a peer's host, a broker, a topic. A kind is a short constant text ("unknown
-request code"), never made of what a peer sent. Owns the count of the warnings that were not written. Refuses to grow:
-beyond `entries_max` pairs of both, all further subjects share one entry per kind, so neither the log nor the memory
-depends on how many of them give trouble.
+A subject is what is complained about: a peer's host, a broker, a topic, a file. A kind is a short constant text
+("unknown request code"), never made of what a peer sent. Owns the count of the lines that were not written. Refuses to
+grow: beyond `entries_max` pairs of both, all further subjects share one entry per kind, so neither the log nor the
+memory depends on how many of them give trouble.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ OTHERS = "others"
 
 @dataclass(slots=True)
 class _Entry:
-    """One subject and kind since its last line: `written_s` on the clock, `left_out_count` warnings since."""
+    """One subject and kind since its last line, of `level`: `written_s` on the clock, `left_out_count` lines since."""
 
     written_s: float
+    level: int
     left_out_count: int = 0
 
 
 class ComplaintLog:
-    """Callers: connections, their server and the request table, which may share one; loops of consumers. On the loop.
+    """Callers: connections, their server and what handles requests, which may share one; loops of consumers.
+
+    On the event loop.
 
     `log` gets the lines; `clock` returns monotonic seconds.
     """
@@ -59,6 +62,10 @@ class ComplaintLog:
         """
         self._write(logging.WARNING, subject, kind, message, *args)
 
+    def info(self, subject: str, kind: str, message: str, *args: object) -> None:
+        """Writes as `warn` does, at info level: what is no fault, but comes as often as a peer likes."""
+        self._write(logging.INFO, subject, kind, message, *args)
+
     def exception(self, subject: str, kind: str, message: str, *args: object) -> None:
         """Writes as `warn` does, as an error and with the traceback of the exception that is being handled."""
         self._write(logging.ERROR, subject, kind, message, *args, with_traceback=True)
@@ -83,13 +90,13 @@ class ComplaintLog:
             self._log.debug(message, *args)
             return
         self._entries.pop(key, None)
-        self._entries[key] = _Entry(now_s)
+        self._entries[key] = _Entry(now_s, level)
         if entry is not None and entry.left_out_count:
             message, args = message + "; %s", (*args, self._left_out_text(key, entry, now_s))
         self._log.log(level, message, *args, exc_info=with_traceback)
 
     def report_left_out(self) -> None:
-        """Writes one line for each subject and kind whose interval is over with warnings left out; forgets the others.
+        """Writes one line for each subject and kind whose interval is over with lines left out; forgets the others.
 
         To be called now and then, so that the number is known even when the trouble has stopped.
         """
@@ -100,8 +107,10 @@ class ComplaintLog:
                 return
             del self._entries[key]
             if entry.left_out_count:
-                self._entries[key] = _Entry(now_s)
-                self._log.warning("%s", self._left_out_text(key, entry, now_s))
+                self._entries[key] = _Entry(now_s, entry.level)
+                # The count of errors is none itself; that of infos is no warning.
+                level = min(entry.level, logging.WARNING)
+                self._log.log(level, "%s", self._left_out_text(key, entry, now_s))
 
     def _left_out_text(self, key: tuple[str, str], entry: _Entry, now_s: float) -> str:
         subject, kind = key

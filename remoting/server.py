@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import resource
 import sys
 
@@ -13,8 +12,6 @@ from remoting.connection import Handler, close_all
 from remoting.memory_budget import MemoryBudget
 from remoting.server_connection import ConnectionLimits, FairTurns, ServerConnection
 from remoting.wire.command import Command
-
-logger = logging.getLogger(__name__)
 
 # RocketMQ's own accept backlog.
 BACKLOG = 1024
@@ -140,7 +137,9 @@ class Server(Handler[ServerConnection]):
         for connection in list(self.connections):
             connection.cut_if_stuck(now_s)
             if now_s - connection.last_active_s > self._idle_timeout_s:
-                logger.info("%s: nothing came for %g s; closing the connection", connection.peer, self._idle_timeout_s)
+                message = "%s: nothing came for %g s; closing the connection"
+                host = connection.peer_host[0]
+                self.complaints.info(host, "idle", message, connection.peer, self._idle_timeout_s)
                 connection.abort()
         self.complaints.report_left_out()
         self._schedule_idle_scan()

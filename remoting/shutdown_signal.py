@@ -5,11 +5,11 @@ run in processes that were forked from it, or in threads of it. The signal is a 
 fork: one `set()` makes it readable in all of them, for good, and event loops, threads and Celery's hub can wait for it.
 Where a main process is killed, Celery has the kernel kill its children.
 
-Invariant: `set()` is the only method of this project that a signal handler, or a receiver of Celery's
-`worker_shutting_down` (which Celery calls in its handler), may call. A handler interrupts its own thread anywhere, also
-inside another run of itself; so it must not take a lock (`threading.Event.set()` takes one, logging does), not log and
-not touch the database: what it waits for may be held by the very frame that it interrupted. The part that has to act
-waits for the signal in a thread, a task or an event loop of its own.
+Invariant: a signal handler, or a receiver of Celery's `worker_shutting_down` (which Celery calls in its handler), calls
+`set()` and no more; docs/ARCHITECTURE.md names the handlers that do more, and why they may. A handler interrupts its
+own thread anywhere, also inside another run of itself; so it must not take a lock (`threading.Event.set()` takes one,
+logging does), not log and not touch the database: what it waits for may be held by the very frame that it interrupted.
+The part that has to act waits for the signal in a thread, a task or an event loop of its own.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
 from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
-from broker.engine.serving.requests import Processors, module_of
+from broker.engine.serving.requests import Processor, Processors
 from broker.engine.settings import Settings
 from remoting.complaints import ComplaintLog
 from remoting.wire.codes import RequestCode
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.stores import SMALL, ManualClock, open_store
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,9 @@ def processors(tmp_path: Path) -> Processors:
     config = BrokerConfig(store=tmp_path)
     levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
     store = open_store(tmp_path, SMALL, ManualClock())
-    broker = Broker(config=config, settings=Settings(config), levels=levels, store=store, complaints=ComplaintLog())
+    complaints = ComplaintLog()
+    settings = Settings(config, complaints)
+    broker = Broker(config=config, settings=settings, levels=levels, store=store, complaints=complaints)
     tables = (RequestTable("broker"), RequestTable("name server"))
     fill_broker_table(tables[0], broker)
     fill_name_server_table(tables[1], broker)
@@ -115,9 +117,15 @@ def test_the_compatibility_page_says_yes_to_the_codes_that_are_answered_and_to_n
 def test_the_compatibility_page_names_the_file_that_holds_each_code(processors: Processors, answered: set[int]) -> None:
     """Of a code that the broker sends, the file in which it does."""
     named = {code: _linked(row[3]) for code, row in code_rows().items() if row[3]}
-    held = {code: f"{module_of(processors[code]).replace('.', '/')}.py" for code in answered}
+    held = {code: _path_of(processors[code]) for code in answered}
     assert {code: path for code, path in named.items() if code not in TO_CLIENTS} == held
     assert [code for code in TO_CLIENTS if code.name not in (ROOT / named[code]).read_text(encoding="utf-8")] == []
+
+
+def _path_of(processor: Processor) -> str:
+    """The file that holds a processor's code."""
+    owner = getattr(processor, "__self__", processor)
+    return f"{type(owner).__module__.replace('.', '/')}.py"
 
 
 def _linked(cell: str) -> str:

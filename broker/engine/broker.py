@@ -44,10 +44,10 @@ class Broker:
         self.watch = Watch(clock)
         self.held_pulls = HeldPulls(store.max_offset, store.properties_of, complaints)
         self.stats = BrokerStats(clock, own_topics=(config.cluster, config.name))
-        self.topics = Topics(config.config_dir, config, self._topic_changed)
-        self.groups = ConsumerGroups(config=config, events=self.watch, clock=clock)
-        self.kv_config = KVConfig(config.config_dir)
-        self.name_server_settings = name_server_settings(config)
+        self.topics = Topics(config.config_dir, config, self._topic_changed, complaints)
+        self.groups = ConsumerGroups(config=config, events=self.watch, complaints=complaints, clock=clock)
+        self.kv_config = KVConfig(config.config_dir, complaints)
+        self.name_server_settings = name_server_settings(config, complaints)
         self.accepting = Accepting(store, levels, clock, config, self.stats, complaints)
         self.scheduling = Scheduling(
             config=config,
@@ -59,6 +59,7 @@ class Broker:
             groups=self.groups,
             watch=self.watch,
             stats=self.stats,
+            complaints=complaints,
             clock=clock,
         )
         self.lag_monitor = EventLoopLagMonitor()

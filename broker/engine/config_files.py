@@ -5,7 +5,6 @@ The files of the topics and of the groups change too often to be written whole e
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import TypeVar
 import msgspec
 
 from broker.engine.store.files import Backup, FileLayer, load_or_backup
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.document import read_body
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import BodyError, MessageError
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -30,17 +28,21 @@ class ConfigFileUnreadable(Exception):
 class ConfigFileUnwritable(MessageError):
     """Raised when a file cannot be written: the request that should have changed it is refused; nothing has changed."""
 
-    def __init__(self, path: Path, error: OSError) -> None:
-        logger.error("%s cannot be written: %s", path, error)
+    def __init__(self, path: Path, error: OSError, complaints: ComplaintLog) -> None:
+        # Heartbeats and pulls create groups: while the disk takes nothing, each of them fails here.
+        complaints.warn(path.name, "not written", "%s cannot be written: %s", path, error)
         super().__init__(f"{path} cannot be written: {error.strerror or error}", ResponseCode.SERVICE_NOT_AVAILABLE)
 
 
-def save_config_file(path: Path, document: msgspec.Struct | str) -> None:
-    """Replaces the file by the document as JSON, or by the text as it is. Raises ConfigFileUnwritable."""
+def save_config_file(path: Path, document: msgspec.Struct | str, complaints: ComplaintLog) -> None:
+    """Replaces the file by the document as JSON, or by the text as it is.
+
+    Raises ConfigFileUnwritable, of which `complaints` gets a line.
+    """
     try:
         replace_file(path, document.encode() if isinstance(document, str) else msgspec.json.encode(document))
     except OSError as error:
-        raise ConfigFileUnwritable(path, error) from error
+        raise ConfigFileUnwritable(path, error, complaints) from error
 
 
 def replace_file(path: Path, data: bytes) -> None:

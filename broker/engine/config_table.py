@@ -33,6 +33,7 @@ from broker.engine.config_changes import ChangeLog
 from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable, load_config_file
 from broker.engine.event_loop import PeriodicTask
 from broker.engine.store.files import Backup, FileLayer
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.topics import DataVersion
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -91,13 +92,16 @@ class ConfigTable(Generic[T, E]):
         *,
         on_changed: Callable[[str], None],
         fold_interval_s: float,
+        complaints: ComplaintLog,
         files: FileLayer | None = None,
         changes_bytes_max: int = CHANGES_BYTES_MAX,
         unflushed_max: int = UNFLUSHED_MAX,
     ) -> None:
         """`table` is the empty document, whose field `entries_field` is a dict of `entry_type`. `on_changed(name)` is
-        called for each entry that was put or removed after `load`."""
+        called for each entry that was put or removed after `load`. `complaints` gets a line when the disk takes
+        nothing."""
         self._path = path
+        self._complaints = complaints
         self._entries_field = entries_field
         self._set_table(table)
         self._decoder = msgspec.json.Decoder(_Change[entry_type])  # type: ignore[valid-type]
@@ -231,7 +235,7 @@ class ConfigTable(Generic[T, E]):
         except OSError as error:
             # The line may be in the file nevertheless and must not count: the next change writes the table whole.
             self._folded_counter = -1
-            saved(ConfigFileUnwritable(self._path, error))
+            saved(ConfigFileUnwritable(self._path, error, self._complaints))
             return
         self._last_version = change.version
         self._unflushed.append(_Unflushed(change, position, saved))
@@ -251,7 +255,7 @@ class ConfigTable(Generic[T, E]):
         self._folded_counter = -1
         if self._changes.undo(refused[0].position):
             self._last_version = self.table.data_version
-        refusal = ConfigFileUnwritable(self._path, error)
+        refusal = ConfigFileUnwritable(self._path, error, self._complaints)
         for one in refused:
             one.saved(refusal)
 
@@ -306,7 +310,7 @@ class ConfigTable(Generic[T, E]):
         try:
             self._files.replace(self._path, msgspec.json.encode(self.table), Backup.COPY)
         except OSError as error:
-            raise ConfigFileUnwritable(self._path, error) from error
+            raise ConfigFileUnwritable(self._path, error, self._complaints) from error
 
     async def fold_when_quiet(self) -> None:
         """Writes the file whole, in a thread, if nothing has changed since the previous call. Raises OSError."""
@@ -328,9 +332,8 @@ class ConfigTable(Generic[T, E]):
             try:
                 self._changes.clear()
             except OSError as error:
-                logger.warning(
-                    "%s.changes cannot be removed; its changes are in the file by now: %s", self._path, error
-                )
+                words = "%s.changes cannot be removed; its changes are in the file by now: %s"
+                self._complaints.warn(self._path.name, "changes not removed", words, self._path, error)
 
 
 def next_version(version: DataVersion) -> DataVersion:

@@ -84,6 +84,7 @@ def _processors(broker: Broker) -> Processors:
             assignments=broker.watch.assignments,
             held_pulls=held_pulls,
             stats=stats,
+            complaints=broker.complaints,
             clock=clock,
         ),
         **topic_processors(

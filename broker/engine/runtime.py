@@ -54,10 +54,11 @@ class BrokerRuntime:
         namesrv_port = await self._name_server.bind(self.config.host, self.config.namesrv_port)
         port = await self.server.bind(self.config.host, self.config.port)
         self.config = dataclasses.replace(self.config, port=port, namesrv_port=namesrv_port)
-        settings = Settings(self.config)
+        settings = Settings(self.config, self._complaints)
         settings.load()
-        levels = LevelHistory(self.config.config_dir, parse_levels(self.config.delay_levels))
-        self._store = _open_store(self.config, levels)
+        first_levels = parse_levels(self.config.delay_levels)
+        levels = LevelHistory(self.config.config_dir, first_levels, self._complaints)
+        self._store = _open_store(self.config, levels, self._complaints)
         self._broker = Broker(
             config=self.config, settings=settings, levels=levels, store=self._store, complaints=self._complaints
         )
@@ -90,10 +91,10 @@ class BrokerRuntime:
                 self._store.close()
 
 
-def _open_store(config: BrokerConfig, levels: LevelHistory) -> MessageStore:
+def _open_store(config: BrokerConfig, levels: LevelHistory, complaints: ComplaintLog) -> MessageStore:
     """Opens the store, and logs how it was found. Raises StoreError, OSError."""
     store_config = StoreConfig(flush=config.flush, delay_levels_at=levels.delays_ms_at)
-    store = MessageStore.open(config.store, store_config)
+    store = MessageStore.open(config.store, store_config, complaints=complaints)
     report = store.recovery
     logger.info(
         "store %s: %s; %d records verified in %.0f ms",

@@ -21,6 +21,7 @@ from broker.engine.config_files import ConfigFileUnreadable, load_config, save_c
 from broker.engine.retention.rules import check_hours
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.store.values import SEGMENT_BYTES
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.topics import PERM_READ_WRITE, DataVersion
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -41,6 +42,8 @@ _QUEUES_MAX = 1024
 # A hundred years: for ever.
 _RESERVED_HOURS_MAX = 876_000
 _DAY_MS = 86_400_000
+# Of the names in a log line: a tool may send any number of them, each of any length.
+_NAMES_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,7 @@ class Settings:
     def __init__(
         self,
         config: BrokerConfig,
+        complaints: ComplaintLog,
         table: tuple[Setting, ...] = SETTINGS,
         *,
         file_name: str = FILE_NAME,
@@ -172,6 +176,7 @@ class Settings:
     ) -> None:
         """`never`: names that cannot be set, whether they are in the table or not."""
         self._config = config
+        self._complaints = complaints
         self._table = {setting.name: setting for setting in table}
         self._path = config.config_dir / file_name
         self._never = never
@@ -211,10 +216,12 @@ class Settings:
         """
         if not self._never.isdisjoint(wanted):
             raise MessageError("Can not update config in black list.", ResponseCode.NO_PERMISSION)
+        unknown = [name for name in wanted if name not in self._table]
+        if unknown:
+            named = ", ".join(unknown)[:_NAMES_CHARS_MAX]
+            self._complaints.warn(self._path.name, "unknown setting", "there is no setting %s: it is left out", named)
         values = {
-            name: (self._table[name], self._checked(name, text))
-            for name, text in wanted.items()
-            if self._is_known(name)
+            name: (self._table[name], self._checked(name, text)) for name, text in wanted.items() if name in self._table
         }
         if not values:
             return
@@ -227,11 +234,6 @@ class Settings:
         for name in values:
             for changed in self.on_changed.get(name, ()):
                 changed()
-
-    def _is_known(self, name: str) -> bool:
-        if name not in self._table:
-            logger.warning("there is no setting %s: it is left out", name[:100])
-        return name in self._table
 
     def _checked(self, name: str, text: str) -> Any:
         setting = self._table[name]
@@ -254,12 +256,12 @@ class Settings:
         return load_config(self._path, lambda content: read_properties(content.decode())) or {}
 
     def _save(self, kept: Mapping[str, str]) -> None:
-        save_config_file(self._path, write_properties(kept))
+        save_config_file(self._path, write_properties(kept), self._complaints)
 
 
-def name_server_settings(config: BrokerConfig) -> Settings:
+def name_server_settings(config: BrokerConfig, complaints: ComplaintLog) -> Settings:
     """Returns the settings of the name server in the broker's process."""
-    return Settings(config, NAME_SERVER_SETTINGS, file_name=NAME_SERVER_FILE_NAME, never=NAME_SERVER_NEVER)
+    return Settings(config, complaints, NAME_SERVER_SETTINGS, file_name=NAME_SERVER_FILE_NAME, never=NAME_SERVER_NEVER)
 
 
 def _now_ms() -> int:

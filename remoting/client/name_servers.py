@@ -45,11 +45,6 @@ class NameServers:
         # At random, so that clients spread over the servers, as RocketMQ's do.
         self._preferred = random.randrange(len(self.addresses)) if first_index is None else first_index
 
-    @property
-    def preferred_address(self) -> str:
-        """Returns the address that the next request goes to first."""
-        return self.addresses[self._preferred]
-
     def __str__(self) -> str:
         return ";".join(self.addresses)
 

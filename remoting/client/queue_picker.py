@@ -35,11 +35,6 @@ class QueuePicker:
                 return queue
         return queues[self._step(topic) % len(queues)]
 
-    @property
-    def topics_count(self) -> int:
-        """Returns how many topics are remembered."""
-        return len(self._next)
-
     def _step(self, topic: str) -> int:
         step = self._next.get(topic)
         if step is None:

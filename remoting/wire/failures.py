@@ -7,7 +7,7 @@ are cut and lose their control characters, two of which end names and values of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 import msgspec
@@ -64,21 +64,6 @@ class FailureReason:
 def remove_reason(properties: MutableMapping[str, str]) -> None:
     for name in FAILURE_PROPERTIES:
         properties.pop(name, None)
-
-
-def read_reason(properties: Mapping[str, str]) -> FailureReason | None:
-    """Returns the reason that a retry or a dead letter carries; None when it carries none."""
-    exception = properties.get(Property.FAILURE_CLASS)
-    if not exception:
-        return None
-    attempt = properties.get(Property.FAILURE_ATTEMPT, "")
-    return FailureReason(
-        exception,
-        properties.get(Property.FAILURE_TEXT, ""),
-        properties.get(Property.FAILURE_LISTENER, ""),
-        properties.get(Property.FAILURE_MEMBER, ""),
-        int(attempt) if attempt.isascii() and attempt.isdigit() and len(attempt) < 11 else 1,
-    )
 
 
 class LatestFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -16,11 +16,11 @@ import pytest
 from consumer.engine import rebalance
 from consumer.engine.message import Message
 from consumer.engine.outcomes import DeadLetter, Later
-from remoting.wire.failures import read_reason
 from tests.journeys.conftest import Cluster
 from tests.journeys.refusals import Refusals
 from tests.journeys.shop import ALL_QUEUES, WARM_UP, Shop, into
 from tests.support.children import Child
+from tests.support.failure_reasons import read_reason
 from tests.support.java_client import JavaClient
 from tests.support.our_broker import OurBroker
 from tests.support.reading import stored_messages

@@ -99,6 +99,20 @@ def test_hosts_beyond_the_limit_find_room_when_the_others_have_stopped(
     assert warnings(caplog)[4:] == ["a newcomer"]
 
 
+def test_what_is_no_fault_is_counted_as_well_and_its_count_is_no_warning(
+    complaints: ComplaintLog, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for _ in range(3):
+        complaints.info("10.0.0.1", "idle", "nothing came")
+    clock.advance_ms(60_000)
+    complaints.report_left_out()
+    assert [(record.levelname, record.getMessage()) for record in records_of(caplog, LOGGER)] == [
+        ("INFO", "nothing came"),
+        ("INFO", "10.0.0.1, idle: 2 more in 60 s were not logged"),
+    ]
+
+
 def test_what_is_left_out_can_be_seen_at_debug_level(
     complaints: ComplaintLog, caplog: pytest.LogCaptureFixture
 ) -> None:

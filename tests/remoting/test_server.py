@@ -192,6 +192,26 @@ def test_an_idle_connection_is_closed_and_a_busy_one_is_not(run: Run) -> None:
     run(main())
 
 
+def test_idle_connections_of_one_host_are_logged_once_a_minute(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    now_s = 0.0
+    complaints = ComplaintLog(clock=lambda: now_s)
+
+    async def main() -> None:
+        nonlocal now_s
+        async with Listening(complaints=complaints, idle_timeout_s=3600, idle_scan_interval_s=0.02) as listening:
+            for _ in range(5):
+                await listening.connect()
+            await eventually(lambda: len(listening.server.connections) == 5)
+            for connection in listening.server.connections:
+                connection.last_active_s -= 4000
+            await eventually(lambda: not listening.server.connections)
+            assert caplog.text.count("nothing came for 3600 s") == 1
+            now_s = 60.0
+            await eventually(lambda: "127.0.0.1, idle: 4 more in 60 s were not logged" in caplog.text)
+
+    run(main())
+
+
 def test_closing_fails_requests_in_flight_at_the_client_and_ends_every_connection(run: Run) -> None:
     async def main() -> None:
         listening = Listening()

@@ -23,7 +23,6 @@ from broker.engine.config import BrokerConfig
 from broker.engine.groups.members import Client, Members
 from broker.engine.groups.offsets import Offsets
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
 from broker.engine.stats import BrokerStats
 from broker.engine.store.flusher import Flusher
@@ -36,6 +35,7 @@ from remoting.complaints import ComplaintLog
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC
 from remoting.wire.stored_message import StoredMessage, decode_message
 from tests.support.broker_parts import Wire
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.faulty_files import PowerCutFiles
 from tests.support.stores import SMALL, ManualClock, abandon, bodies, draft
 from tests.support.virtual_time import VirtualLoop, VirtualTime
@@ -115,7 +115,7 @@ class Life:
         self.store = MessageStore.open(self.path, CONFIG, self.clock, self.files)
         self.disk = Disk(self.store)
         watch = Watch(self.clock)
-        self.offsets = Offsets(self.path / "config", watch.committed)
+        self.offsets = Offsets(self.path / "config", watch.committed, ComplaintLog())
         self.offsets.load()
         self.offsets.clamp_to_queue_ends(self.store.max_offset)
         settings = BrokerConfig(
@@ -129,7 +129,7 @@ class Life:
             BrokerStats(self.clock),
             ComplaintLog(),
         )
-        members = Members(self.clock, watch, lambda _: False, self.clock)
+        members = Members(self.clock, watch, lambda _: False, ComplaintLog(), self.clock)
         members._producers["p"] = {self.wire: Client("c", self.wire, 0, 479, 0, 0, 0)}  # type: ignore[dict-item]
         self.transactions = Transactions(
             self.store,
@@ -137,6 +137,7 @@ class Life:
             members,
             ProgressKeeper(self.path / "config", self.offsets),
             settings,
+            ComplaintLog(),
             before_giving_up=lambda: None,
             on_earlier_due=lambda: None,
             clock=self.clock,

@@ -17,7 +17,6 @@ from broker.engine.groups.queue_locks import QueueLocks
 from broker.engine.processors.pull_message import PullMessage
 from broker.engine.processors.send_message import SendMessage
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.sending.accepting import Accepting
 from broker.engine.serving.held_pulls import HeldPulls
 from broker.engine.serving.requests import Processor, Request
@@ -34,6 +33,7 @@ from remoting.wire.codes import OUR_VERSION
 from remoting.wire.command import Command, response
 from remoting.wire.errors import WireError
 from remoting.wire.message_id import UniqueKeyFactory
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.stores import SMALL, ManualClock, open_store
 
 
@@ -77,15 +77,15 @@ class BrokerParts:
         self.clock = clock or ManualClock()
         self.store = open_store(folder, SMALL, self.clock)
         self.watch = Watch(self.clock)
-        self.topics = Topics(folder / "config", self.config, self.watch.topic_changed)
-        self.groups = Groups(folder / "config", self.config, self.watch.group_changed)
+        self.complaints = ComplaintLog(clock=lambda: self.clock() / 1000)
+        self.topics = Topics(folder / "config", self.config, self.watch.topic_changed, self.complaints)
+        self.groups = Groups(folder / "config", self.config, self.watch.group_changed, self.complaints)
         self.topics.load()
         self.groups.load()
-        self.members = Members(self.clock, self.watch, lambda _: False, self.clock)
+        self.members = Members(self.clock, self.watch, lambda _: False, self.complaints, self.clock)
         self.locks = QueueLocks(self.clock)
-        self.offsets = Offsets(folder / "config", self.watch.committed)
+        self.offsets = Offsets(folder / "config", self.watch.committed, self.complaints)
         self.stats = BrokerStats(self.clock)
-        self.complaints = ComplaintLog()
         self.held_pulls = HeldPulls(self.store.max_offset, self.store.properties_of, self.complaints)
         self.filters = SubscriptionFilters(has_sql=self.config.property_filter)
         self.store.add_append_listeners(self.held_pulls.appended)
@@ -97,6 +97,7 @@ class BrokerParts:
             self.members,
             ProgressKeeper(folder / "config", self.offsets),
             self.config,
+            self.complaints,
             before_giving_up=lambda: None,
             on_earlier_due=lambda: None,
             clock=self.clock,
@@ -137,7 +138,7 @@ class BrokerParts:
             watch=self.watch,
             stats=self.stats,
             filters=self.filters,
-            newer=NewerSubscriptions(self.members, MemberCalls(self.members)),
+            newer=NewerSubscriptions(self.members, MemberCalls(self.members), self.complaints),
             config=self.config,
             complaints=self.complaints,
         )

@@ -7,9 +7,10 @@ from dataclasses import replace
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.entering import enter_schedule
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
+from broker.engine.schedule.levels import parse_levels
 from broker.engine.schedule.progress import ProgressFile
 from remoting.wire.properties import decode_properties
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.stores import SMALL, ManualClock, abandon, draft, open_store
 
 SECOND_MS = 1_000

@@ -147,7 +147,7 @@ class SimulatedBroker:
         async def start() -> None:
             self.broker = Broker(
                 config=self.config,
-                settings=Settings(self.config),
+                settings=Settings(self.config, ComplaintLog()),
                 levels=levels,
                 store=self.store,
                 complaints=ComplaintLog(),

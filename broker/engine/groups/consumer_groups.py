@@ -17,6 +17,7 @@ from broker.engine.groups.members import MemberEvents, Members
 from broker.engine.groups.offsets import Offsets
 from broker.engine.groups.queue_locks import QueueLocks
 from broker.engine.groups.request_modes import RequestModes
+from remoting.complaints import ComplaintLog
 
 
 class GroupEvents(MemberEvents, Protocol):
@@ -30,14 +31,18 @@ class GroupEvents(MemberEvents, Protocol):
 class ConsumerGroups:
     """`clock`: ms since the epoch."""
 
-    def __init__(self, *, config: BrokerConfig, events: GroupEvents, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, *, config: BrokerConfig, events: GroupEvents, complaints: ComplaintLog, clock: Callable[[], int]
+    ) -> None:
         self._config = config
-        self.configs = Groups(config.config_dir, config, events.group_changed)
-        self.members = Members(clock, events, self.configs.notifies_members)
+        self.configs = Groups(config.config_dir, config, events.group_changed, complaints)
+        self.members = Members(clock, events, self.configs.notifies_members, complaints)
         self.calls = MemberCalls(self.members)
         self.locks = QueueLocks()
-        self.offsets = Offsets(config.config_dir, events.committed, save_interval_s=config.offsets_save_interval_s)
-        self.request_modes = RequestModes(config.config_dir)
+        self.offsets = Offsets(
+            config.config_dir, events.committed, complaints, save_interval_s=config.offsets_save_interval_s
+        )
+        self.request_modes = RequestModes(config.config_dir, complaints)
         self._expiring = PeriodicTask("expire members", config.member_scan_interval_s, self._expire)
 
     def load(self, max_offset: Callable[[str, int], int]) -> None:

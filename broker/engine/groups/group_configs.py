@@ -11,6 +11,7 @@ from pathlib import Path
 
 from broker.engine.config import BrokerConfig
 from broker.engine.config_table import ConfigTable, Saved
+from remoting.complaints import ComplaintLog
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig, SubscriptionGroupTable
 from remoting.wire.errors import MessageError
@@ -32,7 +33,9 @@ _SYSTEM_GROUPS = (
 class Groups:
     """`on_changed(group)` is called for each group that was created, changed or deleted; `file` keeps them."""
 
-    def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None], complaints: ComplaintLog
+    ) -> None:
         self._config = config
         self.file = ConfigTable(
             folder / FILE_NAME,
@@ -41,6 +44,7 @@ class Groups:
             SubscriptionGroupConfig,
             on_changed=on_changed,
             fold_interval_s=config.offsets_save_interval_s,
+            complaints=complaints,
         )
 
     def load(self) -> None:

@@ -17,19 +17,17 @@ called, because no client joined or left.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker.engine.event_loop import steady_clock
 from broker.engine.groups.subscription_conflicts import SubscriptionConflicts
+from remoting.complaints import ComplaintLog
 from remoting.connection import Connection
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import RequestCode
 from remoting.wire.command import Command
-
-logger = logging.getLogger(__name__)
 
 BROADCASTING = "BROADCASTING"
 
@@ -91,20 +89,23 @@ class MemberEvents(Protocol):
 
 
 class Members:
-    """`notifies(group)`: whether the group's settings allow notifications. `clock`: ms since the epoch; `steady`: ms
-    that never jump, by which a client counts as silent."""
+    """`notifies(group)`: whether the group's settings allow notifications. `complaints` gets a line of a client that is
+    silent or changes its id. `clock`: ms since the epoch; `steady`: ms that never jump, by which a client counts as
+    silent."""
 
     def __init__(
         self,
         clock: Callable[[], int],
         events: MemberEvents,
         notifies: Callable[[str], bool],
+        complaints: ComplaintLog,
         steady: Callable[[], int] = steady_clock,
     ) -> None:
         self._clock = clock
         self._steady = steady
         self._events = events
         self._notifies = notifies
+        self._complaints = complaints
         self._groups: dict[str, GroupMembers] = {}
         self._producers: dict[str, dict[Connection, Client]] = {}
         # Client id → its connections, the last one registered last → in which groups.
@@ -204,7 +205,11 @@ class Members:
             member.heartbeat(now_ms, steady_ms)
             return member, False
         if member is not None:
-            logger.error("group %s: %s was %s and is now %s", group.group, connection.peer, member.client_id, client_id)
+            # Two clients on one connection take it from each other with each heartbeat.
+            words, names = "group %s: %s was %s and is now %s", (member.client_id, client_id)
+            self._complaints.warn(
+                connection.peer_host[0], "another client id", words, group.group, connection.peer, *names
+            )
         member = Member(client_id, connection, command.language, command.version, now_ms, now_ms, steady_ms)
         group.members[connection] = member
         return member, True
@@ -268,7 +273,9 @@ class Members:
         clients += [client for group in self._producers.values() for client in group.values()]
         for client in clients:
             if client.last_heartbeat_steady_ms < oldest_ms:
-                logger.warning("%s (%s) sent no heartbeat for %d s", client.client_id, client.connection.peer, expiry_s)
+                words, peer = "%s (%s) sent no heartbeat for %d s", client.connection.peer
+                host = client.connection.peer_host[0]
+                self._complaints.warn(host, "no heartbeat", words, client.client_id, peer, expiry_s)
                 client.connection.close()
 
     def _remove_member(self, connection: Connection, group_name: str, *, was_lost: bool) -> None:

@@ -8,11 +8,11 @@ subscriptions, too: it is asked for, taken as a heartbeat is, and the pulls are 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from broker.engine.groups.member_calls import MemberCalls
 from broker.engine.groups.members import Members
+from remoting.complaints import ComplaintLog
 from remoting.connection import Connection
 from remoting.wire.bodies.running_info import read_running_info
 from remoting.wire.codes import V3_1_8_SNAPSHOT, RequestCode, ResponseCode
@@ -21,8 +21,6 @@ from remoting.wire.errors import WireError
 from remoting.wire.headers.groups import GetConsumerRunningInfoHeader
 from remoting.wire.headers.typed import write_header
 from remoting.wire.limits import LENIENT_BODY_BYTES_MAX
-
-logger = logging.getLogger(__name__)
 
 # A member that does not answer in this time is refused, and asks again after a second of its own.
 ANSWER_TIMEOUT_MS = 1000
@@ -35,9 +33,11 @@ ANSWER_BYTES_MAX = LENIENT_BODY_BYTES_MAX
 class NewerSubscriptions:
     """Called on the event loop. Asks one question at a time of each member."""
 
-    def __init__(self, members: Members, calls: MemberCalls) -> None:
+    def __init__(self, members: Members, calls: MemberCalls, complaints: ComplaintLog) -> None:
+        """`complaints` gets a line of an answer that cannot be read: a member is asked anew with each of its pulls."""
         self._members = members
         self._calls = calls
+        self._complaints = complaints
         self._waiting: dict[tuple[Connection, str], list[Callable[[], None]]] = {}
 
     def ask(self, connection: Connection, group: str, then: Callable[[], None]) -> bool:
@@ -64,7 +64,9 @@ class NewerSubscriptions:
             try:
                 subscriptions = read_running_info(answer.body).subscriptions
             except WireError as error:
-                logger.info("group %s: the running info of %s cannot be read: %s", group, connection.peer, error)
+                words = "group %s: the running info of %s cannot be read: %s"
+                host = connection.peer_host[0]
+                self._complaints.info(host, "unreadable running info", words, group, connection.peer, error)
             else:
                 if subscriptions:
                     self._members.take_subscriptions(group, connection, subscriptions)

@@ -1,8 +1,9 @@
 """Committed offsets of all groups and `config/consumerOffset.json` (RocketMQ's `ConsumerOffsetManager`).
 
 A committed offset is the next queue offset to consume. A commit overwrites what was there, also with a smaller offset,
-because resets and orderly consumers rely on that; a step back is logged. As in RocketMQ, commits are kept in memory and
-saved every few seconds and at the stop; messages whose commit a kill took are consumed again.
+because resets and orderly consumers rely on that; a step back is logged, of one group once a minute. As in RocketMQ,
+commits are kept in memory and saved every few seconds and at the stop; messages whose commit a kill took are consumed
+again.
 
 A reset by a tool is a commit that stays pending until the next pull of the queue was answered with it: commits
 that were under way meanwhile must not undo it (RocketMQ's `resetOffsetTable`). Pending resets are not saved, their
@@ -20,6 +21,7 @@ import msgspec
 
 from broker.engine.config_files import load_config_file, replace_file
 from broker.engine.event_loop import PeriodicTask
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.consume_stats import CommittedOffsets, read_committed_offsets, write_committed_offsets
 
 logger = logging.getLogger(__name__)
@@ -45,11 +47,13 @@ class Offsets:
         self,
         folder: Path,
         on_committed: Callable[[str, str, int], None],
+        complaints: ComplaintLog,
         *,
         save_interval_s: float = SAVE_INTERVAL_S,
     ) -> None:
         self._path = folder / FILE_NAME
         self._on_committed = on_committed
+        self._complaints = complaints
         self._table: CommittedOffsets = {}
         self._pulled: CommittedOffsets = {}
         self._resets: CommittedOffsets = {}
@@ -103,7 +107,8 @@ class Offsets:
         queues[queue_id] = queue_offset
         self._is_changed = True
         if before is not None and queue_offset < before:
-            logger.info("%s@%s queue %d moved back from %d to %d", topic, group, queue_id, before, queue_offset)
+            words, offsets = "%s@%s queue %d moved back from %d to %d", (before, queue_offset)
+            self._complaints.info(group, "moved back", words, topic, group, queue_id, *offsets)
         self._on_committed(group, topic, queue_id)
 
     def reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config_files import load_config_file, save_config_file
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.assignment import RequestMode, RequestModeTable
 
 FILE_NAME = "messageRequestMode.json"
@@ -18,8 +19,9 @@ FILE_NAME = "messageRequestMode.json"
 class RequestModes:
     """Keeps the modes by topic and group."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, complaints: ComplaintLog) -> None:
         self._path = folder / FILE_NAME
+        self._complaints = complaints
         self._table = RequestModeTable()
 
     def load(self) -> None:
@@ -35,5 +37,5 @@ class RequestModes:
         modes = self._table.message_request_mode_map
         groups = modes.get(mode.topic, {}) | {mode.consumer_group: mode}
         table = msgspec.structs.replace(self._table, message_request_mode_map=modes | {mode.topic: groups})
-        save_config_file(self._path, table)
+        save_config_file(self._path, table, self._complaints)
         self._table = table

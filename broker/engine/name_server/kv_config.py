@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from broker.engine.config_files import load_config_file, save_config_file
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.kv_config import KVConfigFile
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
@@ -20,8 +21,9 @@ VALUE_CHARS_MAX = 64 * 1024
 class KVConfig:
     """Keeps text values by namespace and key."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, complaints: ComplaintLog) -> None:
         self._path = folder / FILE_NAME
+        self._complaints = complaints
         self._file = KVConfigFile()
 
     def load(self) -> None:
@@ -54,5 +56,5 @@ class KVConfig:
 
     def _save(self, namespace: str, table: dict[str, str]) -> None:
         file = msgspec.structs.replace(self._file, config_table=self._file.config_table | {namespace: table})
-        save_config_file(self._path, file)
+        save_config_file(self._path, file, self._complaints)
         self._file = file

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from broker.engine.config_files import load_config_file, save_config_file
 from broker.engine.schedule.levels import DelayLevels, parse_levels
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.document import Document
 
 FILE_NAME = "delayLevels.json"
@@ -33,9 +34,10 @@ class LevelsFile(Document, kw_only=True):
 class LevelHistory:
     """The tables of delay levels that are or were in force; `current` applies to messages that are stored now."""
 
-    def __init__(self, folder: Path, first: DelayLevels) -> None:
+    def __init__(self, folder: Path, first: DelayLevels, complaints: ComplaintLog | None = None) -> None:
         """`first` is the table where there is no file. Raises ConfigFileUnreadable, DelayLevelError."""
         self._path = folder / FILE_NAME
+        self._complaints = complaints or ComplaintLog()
         file = load_config_file(self._path, LevelsFile)
         tables = [(one.commit_log_offset, parse_levels(one.levels)) for one in file.tables] if file else []
         self._is_kept = bool(tables)
@@ -77,5 +79,5 @@ class LevelHistory:
 
     def _save(self, tables: list[tuple[int, DelayLevels]]) -> None:
         lines = [LevelsSince(commit_log_offset=since, levels=str(table)) for since, table in tables]
-        save_config_file(self._path, LevelsFile(tables=lines))
+        save_config_file(self._path, LevelsFile(tables=lines), self._complaints)
         self._tables, self._is_kept = tables, True

@@ -68,6 +68,3 @@ def _write_delay(delay_ms: int) -> str:
         if delay_ms % unit_ms == 0 and delay_ms:
             return f"{delay_ms // unit_ms}{unit}"
     return "0s"
-
-
-DEFAULT_LEVELS = parse_levels(DEFAULT_LEVELS_TEXT)

@@ -17,16 +17,14 @@ most one request per driver is parked.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from broker.engine.schedule.driver import LeaseAnswer, StaleEpoch
 from broker.engine.schedule.due_tasks import DueTaskHandler, GuardedHandler, StepResult
 from broker.engine.schedule.lease import Grant, Lease
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.watch import SchedulerState
-
-logger = logging.getLogger(__name__)
 
 Answer = Callable[[LeaseAnswer], None]
 
@@ -39,6 +37,8 @@ ABSENCE_MS = 3_000
 # The same after the broker's start: longer, because workers that were started along with it take their time.
 START_GRACE_MS = 15_000
 DRIVER_CHECK_INTERVAL_S = 1.0
+# What the complaints about drivers are about: their names are their own, as many as they like.
+_SUBJECT = "scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,14 @@ class Scheduler:
         handlers: Mapping[str, DueTaskHandler],
         clock: Callable[[], int],
         on_changed: Callable[[], None],
+        complaints: ComplaintLog,
     ) -> None:
         """`on_changed` is called when the driver changes, and when there was none for `ABSENCE_MS` (`START_GRACE_MS`
-        after the start). `clock`: ms since the epoch."""
+        after the start). `complaints` gets a line when drivers come and go. `clock`: ms since the epoch."""
         self._handlers = {kind: GuardedHandler(kind, handler, clock) for kind, handler in handlers.items()}
         self._clock = clock
         self._on_changed = on_changed
+        self._complaints = complaints
         self._lease = Lease(first_epoch=clock() // 1000)
         self._since_ms = clock()
         self._late_ms = -1
@@ -120,7 +122,8 @@ class Scheduler:
     def release(self, epoch: int) -> None:
         """Frees the lease of `epoch`, whose driver's connection was closed: a standby takes over now."""
         if self._lease.release(epoch):
-            logger.info("the scheduler's driver of epoch %d has disconnected", epoch)
+            words = "the scheduler's driver of epoch %d has disconnected"
+            self._complaints.info(_SUBJECT, "driver disconnected", words, epoch)
             self._changed()
             self._answer_parked()
 
@@ -167,7 +170,8 @@ class Scheduler:
         if grant.granted:
             self._last_driven_s = self._now_s()
         if grant.is_new:
-            logger.info("%s drives the scheduler, epoch %d", grant.holder, grant.epoch)
+            words = "%s drives the scheduler, epoch %d"
+            self._complaints.info(_SUBJECT, "new driver", words, grant.holder, grant.epoch)
             self._changed()
         return grant
 
@@ -219,7 +223,8 @@ class Scheduler:
         if is_held:
             self._last_driven_s = self._now_s()
         elif not self._is_absence_reported and self._now_s() - self._last_driven_s > ABSENCE_MS / 1000:
-            logger.warning("no driver holds the scheduler's lease: delayed messages and other due tasks wait")
+            words = "no driver holds the scheduler's lease: delayed messages and other due tasks wait"
+            self._complaints.warn(_SUBJECT, "no driver", words)
             self._changed()
             self._is_absence_reported = True
         self._check_timer = asyncio.get_running_loop().call_later(DRIVER_CHECK_INTERVAL_S, self._check_driver)

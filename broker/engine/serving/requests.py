@@ -43,9 +43,3 @@ def answer_when_saved(request: Request) -> Callable[[MessageError | None], None]
             request.connection.send(response(command, refusal.response_code, str(refusal)))
 
     return answer
-
-
-def module_of(processor: Processor) -> str:
-    """Returns the dotted name of the module that holds a processor's code; docs/COMPATIBILITY.md is held to it."""
-    owner = getattr(processor, "__self__", processor)
-    return type(owner).__module__

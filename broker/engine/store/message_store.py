@@ -48,6 +48,7 @@ from broker.engine.store.values import (
     VerifyReport,
 )
 from broker.engine.store.verify import verify_store
+from remoting.complaints import ComplaintLog
 from remoting.wire.stored_message import StoredMessage, decode_message
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,15 @@ class MessageStore:
     must go on, because without them their segments could never be removed.
     """
 
-    def __init__(self, folder: StoreFolder, sizes: StoreSizes, config: StoreConfig, clock: Clock, files: FileLayer):
+    def __init__(
+        self,
+        folder: StoreFolder,
+        sizes: StoreSizes,
+        config: StoreConfig,
+        clock: Clock,
+        files: FileLayer,
+        complaints: ComplaintLog,
+    ):
         """Recovers the store in `folder`, which is locked already. Call `open` instead."""
         path = folder.path
         self.path = path
@@ -94,7 +103,7 @@ class MessageStore:
         self._queues = QueueTable(path, sizes.queue_file_entries, self._mapped, files, retained)
         self._keys = KeyIndex(path / "keyindex", self._mapped)
         self._indexer = Indexer(self._queues, self._keys, config.delay_levels_at)
-        self._reader = Reader(self._log, self._queues)
+        self._reader = Reader(self._log, self._queues, complaints)
         self._lookup = KeyLookup(self._keys, self._queues, self._reader)
         self._checkpoint_file = CheckpointFile(path / "checkpoint", files)
         self._checkpointer = Checkpointer(
@@ -118,6 +127,7 @@ class MessageStore:
             *(path, self._log, self._queues, self._keys, files),
             flushed=lambda: self._flusher.flushed,
             is_checkpointed=self._is_checkpointed,
+            complaints=complaints,
         )
 
     @classmethod
@@ -127,6 +137,7 @@ class MessageStore:
         config: StoreConfig | None = None,
         clock: Clock = system_clock,
         files: FileLayer | None = None,
+        complaints: ComplaintLog | None = None,
     ) -> MessageStore:
         """Opens and recovers the store in `path`, or creates it. `clock` returns ms since the epoch.
 
@@ -137,7 +148,7 @@ class MessageStore:
         folder = StoreFolder(path, files)
         sizes = folder.open(StoreSizes(config.segment_bytes, config.queue_file_entries))
         try:
-            return cls(folder, sizes, config, clock, files)
+            return cls(folder, sizes, config, clock, files, complaints or ComplaintLog())
         except OSError as error:
             folder.release()
             if error.errno in NO_SPACE_ERRNOS:

@@ -16,7 +16,6 @@ as it is appended, flushed or not, as in RocketMQ. Event loop only.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import NamedTuple
@@ -35,11 +34,10 @@ from broker.engine.store.layout import (
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.record_window import PropertiesMatch, RecordWindow
 from broker.engine.store.values import Boundary, ReadResult, ReadStatus
+from remoting.complaints import ComplaintLog
 from remoting.wire.errors import BodyError
 from remoting.wire.stored_message import MAGIC_V1, MAGIC_V2
 from remoting.wire.stored_properties import START_BYTES_MAX, properties_in_tail, tail_position
-
-logger = logging.getLogger(__name__)
 
 # Java scans max(16000, maxMsgNums * 20) bytes of the consume queue in one call.
 _SCANNED_ENTRIES_MIN = 16_000 // QUEUE_ENTRY_BYTES
@@ -56,9 +54,11 @@ Matches = Callable[[int], bool]
 class Reader:
     """Reads messages by queue offset, by commit-log offset and by time."""
 
-    def __init__(self, log: CommitLog, queues: QueueTable) -> None:
+    def __init__(self, log: CommitLog, queues: QueueTable, complaints: ComplaintLog) -> None:
+        """`complaints` gets a line of damaged entries: a consumer may read the same ones again and again."""
         self._log = log
         self._queues = queues
+        self._complaints = complaints
 
     def read(
         self,
@@ -95,12 +95,12 @@ class Reader:
         following = queue_offset + pick.scanned
         if not pick.wanted:
             return ReadResult(ReadStatus.NO_MATCHED_MESSAGE, following, start, end)
-        count, body = self._gather(pick.wanted)
+        count, body = self._gather(topic, pick.wanted)
         if not count:
             return ReadResult(ReadStatus.MESSAGE_WAS_REMOVING, following, start, end)
         return ReadResult(ReadStatus.FOUND, following, start, end, body, count)
 
-    def _gather(self, wanted: list[tuple[int, int]]) -> tuple[int, bytes]:
+    def _gather(self, topic: str, wanted: list[tuple[int, int]]) -> tuple[int, bytes]:
         """Reads the records. Returns the number of those that the log still has, and their bytes. Raises OSError."""
         log = self._log
         parts: list[bytes] = []
@@ -110,10 +110,25 @@ class Reader:
             segment = log.segment_of(first)
             if segment is None:
                 continue
-            sound_count, sound = _sound_part(log.read(segment, first, last + last_size - first), run)
+            sound_count, sound = self._sound_part(topic, log.read(segment, first, last + last_size - first), run)
             count += sound_count
             parts += sound
         return count, parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _sound_part(self, topic: str, content: bytes, run: list[tuple[int, int]]) -> tuple[int, list[bytes]]:
+        """Returns the number and bytes of the records that match their queue entries; `content` has the bytes of
+        `run`."""
+        start = run[0][0]
+        is_sound = [_is_record(content, offset - start, size, offset) for offset, size in run]
+        if all(is_sound):
+            return len(run), [content]
+        pairs = list(zip(run, is_sound, strict=True))
+        for (offset, size), is_right in pairs:
+            if not is_right:
+                words = "topic %s: a queue entry points to commit-log offset %d, but no message of %d bytes is there"
+                self._complaints.warn(topic, "damaged queue entry", words, topic, offset, size)
+        sound = [content[offset - start : offset - start + size] for (offset, size), is_right in pairs if is_right]
+        return len(sound), sound
 
     def _test_of_records(self, match: PropertiesMatch) -> Callable[[int, int], bool]:
         """Returns the filter by commit-log offset and size. It passes missing records, which `_gather` drops."""
@@ -239,22 +254,6 @@ def _runs(wanted: list[tuple[int, int]], segment_bytes: int) -> Iterator[list[tu
         end = offset + size
     if run:
         yield run
-
-
-def _sound_part(content: bytes, run: list[tuple[int, int]]) -> tuple[int, list[bytes]]:
-    """Returns the number and bytes of the records that match their queue entries; `content` has the bytes of `run`."""
-    start = run[0][0]
-    is_sound = [_is_record(content, offset - start, size, offset) for offset, size in run]
-    if all(is_sound):
-        return len(run), [content]
-    for (offset, size), is_right in zip(run, is_sound, strict=True):
-        if not is_right:
-            logger.error(
-                "a queue entry points to commit-log offset %d, but no message of %d bytes is there", offset, size
-            )
-    pairs = zip(run, is_sound, strict=True)
-    sound = [content[offset - start : offset - start + size] for (offset, size), is_right in pairs if is_right]
-    return len(sound), sound
 
 
 def _is_record(content: bytes, position: int, size: int, commit_log_offset: int, *, is_whole: bool = True) -> bool:

@@ -37,6 +37,7 @@ from broker.engine.store.key_index import KeyIndex
 from broker.engine.store.queue_table import QueueTable
 from broker.engine.store.segment import Segment
 from broker.engine.store.values import RetentionState
+from remoting.complaints import ComplaintLog
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ class Retention:
         *,
         flushed: Callable[[], int],
         is_checkpointed: Callable[[int], bool],
+        complaints: ComplaintLog,
     ) -> None:
         """`flushed` returns the end up to which the log is on the disk. `is_checkpointed` tells whether the last
         checkpoint is at or behind a commit-log offset, and requests a checkpoint if not."""
@@ -106,6 +108,7 @@ class Retention:
         self._files = files
         self._flushed = flushed
         self._is_checkpointed = is_checkpointed
+        self._complaints = complaints
         self._running: Removal | None = None
         self._undeleted: tuple[Path, ...] = ()
         # Pins that count once the log is flushed: (end of the log when they were read, the lowest one).
@@ -153,7 +156,9 @@ class Retention:
         self._running = None
         self._undeleted = removal.segments if error is not None else ()
         if error is not None:
-            logger.error("%s cannot be deleted; the next removal tries again: %s", removal.name, error)
+            # A tool may ask for the next one as often as it likes.
+            words = "%s cannot be deleted; the next removal tries again: %s"
+            self._complaints.warn("retention", "not deleted", words, removal.name, error)
             return
         logger.info("removed: %s; the log begins at %d", removal.name, self._log.min_offset)
         try:

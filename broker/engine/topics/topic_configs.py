@@ -16,6 +16,7 @@ import msgspec
 
 from broker.engine.config import BrokerConfig
 from broker.engine.config_table import ConfigTable, Saved
+from remoting.complaints import ComplaintLog
 from remoting.wire import names
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_INHERIT, PERM_READ_WRITE, TopicConfig, TopicTable
@@ -42,7 +43,9 @@ QUEUE_NUMS_MAX = 10_000
 class Topics:
     """`on_changed(topic)` is called for each topic that was created, changed or deleted; `file` keeps them."""
 
-    def __init__(self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, config: BrokerConfig, on_changed: Callable[[str], None], complaints: ComplaintLog
+    ) -> None:
         self._config = config
         self.file = ConfigTable(
             folder / FILE_NAME,
@@ -51,6 +54,7 @@ class Topics:
             TopicConfig,
             on_changed=on_changed,
             fold_interval_s=config.offsets_save_interval_s,
+            complaints=complaints,
         )
 
     def load(self) -> None:

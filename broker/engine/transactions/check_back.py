@@ -37,6 +37,7 @@ from broker.engine.transactions.half import (
 )
 from broker.engine.transactions.op_messages import OpMessages
 from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.scheduler import AgendaEntry
 from remoting.wire.names import HALF_TOPIC
 from remoting.wire.properties import Property
@@ -76,15 +77,18 @@ class CheckBack:
         members: Members,
         config: BrokerConfig,
         before_giving_up: Callable[[], object],
+        complaints: ComplaintLog,
         clock: Callable[[], int],
     ) -> None:
-        """`before_giving_up` creates TRANS_CHECK_MAX_TIME_TOPIC where it is missing. `clock`: ms since the epoch."""
+        """`before_giving_up` creates TRANS_CHECK_MAX_TIME_TOPIC where it is missing. `complaints` gets a line of the
+        transactions of a topic that are given up. `clock`: ms since the epoch."""
         self._store = store
         self._undecided = undecided
         self._ops = ops
         self._producers = ProducerQueue(members)
         self._config = config
         self._before_giving_up = before_giving_up
+        self._complaints = complaints
         self._clock = clock
         self._late_ms = -1
 
@@ -158,10 +162,10 @@ class CheckBack:
             return None
         is_old = now_ms - half.born_timestamp_ms > self._config.file_reserved_hours * _HOUR_MS
         if is_old or check_times(half) >= self._config.transaction_check_max:
-            logger.error(
-                "the transaction of %s is given up, %s; it is kept in TRANS_CHECK_MAX_TIME_TOPIC",
-                *(half, "it is too old" if is_old else f"its producers were asked {check_times(half)} times"),
-            )
+            reason = "it is too old" if is_old else f"its producers were asked {check_times(half)} times"
+            # A producer that ends none of its transactions has all of them given up; each is in the topic named here.
+            words = "the transaction of %s is given up, %s; it is kept in TRANS_CHECK_MAX_TIME_TOPIC"
+            self._complaints.warn(_topic_of(half), "given up", words, half, reason)
             return _Due(half, given_up(half), None)
         client = self._producers.next(half.properties.get(Property.PGROUP, ""))
         return _Due(half, next_version(half, is_checked=True), client) if client is not None else None
@@ -194,7 +198,9 @@ class CheckBack:
                 for due in dues:
                     yield from self._append([due])
             else:
-                logger.error("the transaction of %s cannot be checked: %s", dues[0].half, error)
+                half = dues[0].half
+                words = "the transaction of %s cannot be checked: %s"
+                self._complaints.warn(_topic_of(half), "not checked", words, half, error)
             return
         yield from zip(dues, appended, strict=True)
 
@@ -218,3 +224,8 @@ class CheckBack:
                 self._ops.follow(queue_offset)
 
         self._store.when_flushed(successor.commit_log_offset + successor.total_bytes, flushed)
+
+
+def _topic_of(half: StoredMessage) -> str:
+    """Returns the topic that the half was sent to."""
+    return half.properties.get(Property.REAL_TOPIC, HALF_TOPIC)

@@ -12,7 +12,6 @@ Until its op message is safe, an end is *open*: progress does not go past it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
 
@@ -20,9 +19,9 @@ from broker.engine.store.errors import StoreError
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
 from broker.engine.transactions.half import op_message
+from remoting.complaints import ComplaintLog
 from remoting.wire.message_id import Host
-
-logger = logging.getLogger(__name__)
+from remoting.wire.names import OP_HALF_TOPIC
 
 # Shorter than RocketMQ's `transactionOpBatchInterval` (3 s), so that a start finds few ends without an op message.
 GATHER_S = 0.1
@@ -40,10 +39,11 @@ class OpMessages:
     Callers: `Transactions` and its check-back, on the event loop.
     """
 
-    def __init__(self, store: MessageStore, host: Host, clock: Callable[[], int]) -> None:
+    def __init__(self, store: MessageStore, host: Host, complaints: ComplaintLog, clock: Callable[[], int]) -> None:
         """`host`: born and store host of the records. `clock`: ms since the epoch."""
         self._store = store
         self._host = host
+        self._complaints = complaints
         self._clock = clock
         # Half queue offset -> the commit-log offset at or after which the record stands that ends it.
         self._open: dict[int, int] = {}
@@ -89,7 +89,9 @@ class OpMessages:
         try:
             op = self._store.append(op_message(ended, self._host, self._clock()))
         except StoreError as error:
-            logger.error("the op message of %d ended transactions is not stored yet: %s", len(ended), error)
+            # With each end that follows, once there are enough of them for a message.
+            words = "the op message of %d ended transactions is not stored yet: %s"
+            self._complaints.warn(OP_HALF_TOPIC, "not stored", words, len(ended), error)
             self._timer = asyncio.get_running_loop().call_later(RETRY_S, self.write)
             return
         self._gathered, self._gathered_chars = [], 0

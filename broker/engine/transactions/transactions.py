@@ -39,6 +39,7 @@ from broker.engine.transactions.progress import Progress, ProgressKeeper
 from broker.engine.transactions.recovery import recover
 from broker.engine.transactions.undecided import DUE_TIME_UNKNOWN, Undecided
 from broker.engine.transactions.versions import has_follower, undecided_version
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
@@ -68,6 +69,7 @@ class Transactions:
         members: Members,
         keeper: ProgressKeeper,
         config: BrokerConfig,
+        complaints: ComplaintLog,
         *,
         before_giving_up: Callable[[], object],
         on_earlier_due: Callable[[], None],
@@ -82,10 +84,10 @@ class Transactions:
         self._on_earlier_due = on_earlier_due
         self._clock = clock
         self._undecided = Undecided(clock)
-        self._ops = OpMessages(store, config.store_host, clock)
+        self._ops = OpMessages(store, config.store_host, complaints, clock)
         self._next_progress: Progress | None = None
         self._is_recovered = False
-        self.checks = CheckBack(store, self._undecided, self._ops, members, config, before_giving_up, clock)
+        self.checks = CheckBack(store, self._undecided, self._ops, members, config, before_giving_up, complaints, clock)
 
     # start and stop
 

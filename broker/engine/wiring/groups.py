@@ -33,6 +33,7 @@ from broker.engine.serving.requests import Processors
 from broker.engine.stats import BrokerStats
 from broker.engine.store.message_store import Clock, MessageStore
 from broker.engine.topics.topic_configs import Topics
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import RequestCode as Code
 
 
@@ -45,6 +46,7 @@ def group_processors(
     assignments: Assignments,
     held_pulls: HeldPulls,
     stats: BrokerStats,
+    complaints: ComplaintLog,
     clock: Clock,
 ) -> Processors:
     configs, members, calls, offsets = groups.configs, groups.members, groups.calls, groups.offsets
@@ -61,7 +63,7 @@ def group_processors(
         Code.GET_ALL_PRODUCER_INFO: GetAllProducerInfo(members),
         # What the broker asks of a member for a tool.
         Code.GET_CONSUMER_RUNNING_INFO: GetConsumerRunningInfo(calls),
-        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: InvokeBrokerToGetConsumerStatus(calls, members),
+        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: InvokeBrokerToGetConsumerStatus(calls, members, complaints),
         Code.CONSUME_MESSAGE_DIRECTLY: ConsumeMessageDirectly(
             calls=calls, topics=topics, groups=configs, store=store, broker_name=config.name
         ),

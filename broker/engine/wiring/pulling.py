@@ -47,7 +47,7 @@ def pulling_processors(
         watch=watch,
         stats=stats,
         filters=filters,
-        newer=NewerSubscriptions(groups.members, groups.calls),
+        newer=NewerSubscriptions(groups.members, groups.calls, complaints),
         config=config,
         complaints=complaints,
     )

@@ -43,6 +43,7 @@ from broker.engine.transactions.check_back import KIND as TRANSACTION_KIND
 from broker.engine.transactions.progress import ProgressKeeper as TransactionProgress
 from broker.engine.transactions.transactions import Transactions
 from broker.engine.watch.watch import Watch
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.topics import PERM_READ_WRITE
 from remoting.wire.codes import RequestCode as Code
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC
@@ -65,6 +66,7 @@ class Scheduling:
         groups: ConsumerGroups,
         watch: Watch,
         stats: BrokerStats,
+        complaints: ComplaintLog,
         clock: Clock,
     ) -> None:
         self._config = config
@@ -89,6 +91,7 @@ class Scheduling:
             groups.members,
             TransactionProgress(config.config_dir, groups.offsets),
             config,
+            complaints,
             before_giving_up=self._make_check_max_time_topic,
             on_earlier_due=self._reschedule,
             clock=clock,
@@ -103,7 +106,7 @@ class Scheduling:
             TRANSACTION_KIND: self.transactions.checks,
             RETENTION_KIND: retention,
         }
-        self.scheduler = Scheduler(kinds, clock, watch.scheduler_changed)
+        self.scheduler = Scheduler(kinds, clock, watch.scheduler_changed, complaints)
         self.lease = SchedulerLease(self.scheduler)
         self._periodic = [
             PeriodicTask("tidy transactions", config.offsets_save_interval_s, self.transactions.tidy),

@@ -17,6 +17,7 @@ from broker.engine.settings import Settings
 from broker.engine.store.errors import StoreError
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import RecoveryReport, StoreConfig
+from remoting.complaints import ComplaintLog
 
 
 class Command(BaseCommand):
@@ -83,7 +84,7 @@ def _open(folder: Path) -> MessageStore:
     if not (folder / "store.json").exists():
         raise StoreError(f"there is no store in {folder}: give the folder that holds store.json")
     config = BrokerConfig(store=folder)
-    Settings(config).load()
+    Settings(config, ComplaintLog()).load()
     levels = LevelHistory(folder / "config", parse_levels(config.delay_levels))
     return MessageStore.open(folder, StoreConfig(delay_levels_at=levels.delays_ms_at))
 

@@ -14,10 +14,12 @@ import pytest
 from broker.engine.config_files import ConfigFileUnreadable, ConfigFileUnwritable
 from broker.engine.config_table import ConfigTable
 from broker.engine.store.files import FileLayer
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.topics import TopicConfig, TopicTable
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
 from tests.support.faulty_files import FaultyFiles, UnflushedFiles
+from tests.support.logged import lines_of
 from tests.support.waiting import eventually
 
 Topics = ConfigTable[TopicTable, TopicConfig]
@@ -26,7 +28,11 @@ CHANGED: list[str] = []
 
 
 def table_in(
-    folder: Path, files: FileLayer | None = None, changes_bytes_max: int = 1 << 20, unflushed_max: int = 100
+    folder: Path,
+    files: FileLayer | None = None,
+    changes_bytes_max: int = 1 << 20,
+    unflushed_max: int = 100,
+    complaints: ComplaintLog | None = None,
 ) -> Topics:
     path = folder / "topics.json"
     table: Topics = ConfigTable(
@@ -36,6 +42,7 @@ def table_in(
         TopicConfig,
         on_changed=CHANGED.append,
         fold_interval_s=60.0,
+        complaints=complaints or ComplaintLog(),
         files=files,
         changes_bytes_max=changes_bytes_max,
         unflushed_max=unflushed_max,
@@ -221,6 +228,29 @@ def test_a_full_disk_refuses_and_changes_nothing(tmp_path) -> None:
     files.is_full = False
     put(table, "b")
     assert state(table_in(tmp_path)) == (2, {"a": 8, "b": 8})
+
+
+def test_a_disk_that_takes_no_change_is_logged_once_a_minute_and_not_for_each_change(
+    tmp_path, monkeypatch, caplog
+) -> None:
+    def replace(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    files = FaultyFiles()
+    table = table_in(tmp_path, files, complaints=complaints)
+    put(table, "a")
+    files.is_full = True
+    monkeypatch.setattr(files, "replace", replace)
+    for number in range(20):
+        with pytest.raises(ConfigFileUnwritable):
+            put(table, f"b{number}")
+    (line,) = lines_of(caplog, "remoting")
+    assert "topics.json cannot be written" in line
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["topics.json, not written: 19 more in 60 s were not logged"]
 
 
 def test_lines_that_say_something_else_stop_the_start(tmp_path) -> None:

@@ -10,7 +10,6 @@ from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
 from broker.engine.pipeline import fill_broker_table, fill_name_server_table
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Request
 from broker.engine.settings import Settings
@@ -19,6 +18,7 @@ from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
 from tests.support.broker_parts import Wire
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.stores import SMALL, ManualClock, open_store
 
 
@@ -27,7 +27,9 @@ def broker(tmp_path: Path):
     config = BrokerConfig(store=tmp_path)
     levels = LevelHistory(config.config_dir, DEFAULT_LEVELS)
     store = open_store(tmp_path, SMALL, ManualClock())
-    yield Broker(config=config, settings=Settings(config), levels=levels, store=store, complaints=ComplaintLog())
+    complaints = ComplaintLog()
+    settings = Settings(config, complaints)
+    yield Broker(config=config, settings=settings, levels=levels, store=store, complaints=complaints)
     store.close()
 
 

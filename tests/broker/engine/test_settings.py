@@ -7,13 +7,15 @@ import pytest
 from broker.engine.config import BrokerConfig
 from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.settings import FILE_NAME, SETTINGS, Settings
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.errors import MessageError
+from tests.support.logged import lines_of
 
 
-def settings_of(folder, **fields) -> tuple[Settings, BrokerConfig]:
+def settings_of(folder, complaints=None, **fields) -> tuple[Settings, BrokerConfig]:
     config = BrokerConfig(store=folder, **fields)
-    return Settings(config), config
+    return Settings(config, complaints or ComplaintLog()), config
 
 
 def test_settings_tell_every_row_of_the_table_as_text(tmp_path):
@@ -97,6 +99,20 @@ def test_settings_leave_unknown_names_out_as_apache_does(tmp_path):
 
     assert config.body_bytes_max == 1000
     assert "noSuchSetting" not in (tmp_path / "config" / FILE_NAME).read_text()
+
+
+def test_settings_that_do_not_exist_are_logged_once_a_minute_and_in_one_line(tmp_path, caplog):
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    settings, _ = settings_of(tmp_path, complaints)
+    for _ in range(20):
+        settings.change({"noSuchSetting": "1", "norThis": "1"} | {f"nor{number}": "1" for number in range(1_000)})
+    (line,) = lines_of(caplog, "remoting")
+    assert line.startswith("there is no setting noSuchSetting, norThis, nor0, ")
+    assert len(line) < 300
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == [f"{FILE_NAME}, unknown setting: 19 more in 60 s were not logged"]
 
 
 def test_settings_that_were_spoiled_by_hand_are_named(tmp_path):

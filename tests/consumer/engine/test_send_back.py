@@ -12,10 +12,11 @@ from consumer.engine.send_back import SendBack
 from remoting.client.errors import NotConnected
 from remoting.client.producer import Producer
 from remoting.wire.bodies.message_queue import MessageQueue
-from remoting.wire.failures import FailureReason, read_reason
+from remoting.wire.failures import FailureReason
 from remoting.wire.headers.groups import SendMessageBackHeader
 from remoting.wire.properties import encode_properties
 from remoting.wire.stored_message import StoredMessage
+from tests.support.failure_reasons import read_reason
 
 REASON = FailureReason("ValueError", "no sku", "shop.bill", "host@1#a", 3)
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from remoting.client import queue_picker
 from remoting.client.queue_picker import QueuePicker
 from remoting.wire.bodies.message_queue import MessageQueue
 
@@ -30,8 +33,10 @@ def test_the_broker_that_failed_is_taken_when_there_is_no_other() -> None:
     assert QueuePicker().pick("T", QUEUES[:2], "a").broker_name == "a"
 
 
-def test_the_memory_of_topics_is_bounded() -> None:
+def test_beyond_the_bound_the_oldest_topic_is_forgotten_and_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_picker.random, "randrange", lambda _: 0)
     picker = QueuePicker(topics_max=3)
-    for number in range(10):
+    for number in range(4):
         picker.pick(f"T{number}", QUEUES)
-    assert picker.topics_count == 3
+    assert picker.pick("T1", QUEUES) == QUEUES[1]
+    assert picker.pick("T0", QUEUES) == QUEUES[0]

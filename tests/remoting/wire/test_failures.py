@@ -8,10 +8,10 @@ from remoting.wire.failures import (
     FailureReason,
     LatestFailure,
     read_latest,
-    read_reason,
     write_latest,
 )
 from remoting.wire.properties import decode_properties, encode_properties
+from tests.support.failure_reasons import read_reason
 
 
 def test_a_reason_comes_back_out_of_the_properties() -> None:
@@ -36,13 +36,6 @@ def test_a_reason_comes_back_out_of_the_properties() -> None:
 )
 def test_texts_are_one_line_without_control_characters_and_bounded(text: str, kept: str) -> None:
     assert FailureReason("ValueError", text).text == kept
-
-
-@pytest.mark.parametrize("attempt", ["", "-1", "x", "99999999999", "\u0663"])
-def test_an_attempt_that_is_no_number_is_the_first(attempt: str) -> None:
-    reason = read_reason({"__FAILURE_CLASS": "ValueError", "__FAILURE_ATTEMPT": attempt})
-    assert reason is not None
-    assert reason.attempt == 1
 
 
 def test_what_a_member_tells_of_its_latest_failures_is_bounded_when_it_is_read() -> None:

@@ -6,13 +6,14 @@ import pytest
 
 from broker.engine.config import BrokerConfig
 from broker.engine.groups.group_configs import Groups
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.errors import MessageError
 
 
 def groups_in(folder, changed=None, **config) -> Groups:
     changed = [] if changed is None else changed
-    groups = Groups(folder / "config", BrokerConfig(store=folder, **config), changed.append)
+    groups = Groups(folder / "config", BrokerConfig(store=folder, **config), changed.append, ComplaintLog())
     groups.load()
     return groups
 

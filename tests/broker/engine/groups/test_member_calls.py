@@ -22,6 +22,7 @@ from remoting.wire.command import Command, response
 from remoting.wire.message_id import offset_message_id
 from remoting.wire.stored_message import decode_message
 from tests.support.broker_parts import BrokerParts, Wire, save_topic
+from tests.support.logged import lines_of
 from tests.support.stores import draft
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -84,7 +85,7 @@ class Scene:
         return self.ask(processor, consumerGroup="billing", clientId=client_id, **fields)
 
     def status(self, **fields: str) -> Command | None:
-        processor = InvokeBrokerToGetConsumerStatus(self.calls, self.parts.members)
+        processor = InvokeBrokerToGetConsumerStatus(self.calls, self.parts.members, self.parts.complaints)
         return self.ask(processor, topic="orders", group="billing", **fields)
 
     def told(self) -> Command:
@@ -212,6 +213,24 @@ async def test_every_member_says_how_far_it_is_and_who_is_silent_is_left_out(sce
     assert scene.parts.wire.sent == []
     await c.fails(TimeoutError("late"))
     assert progress(scene.told()) == {"a@1": {QUEUE: 7}}
+
+
+async def test_members_that_do_not_say_how_far_they_are_are_logged_once_a_minute(scene, caplog) -> None:
+    torn, late = scene.join("torn@1"), scene.join("late@1")
+    for _ in range(20):
+        scene.status()
+        await torn.answers(b"{torn")
+        await late.fails(TimeoutError("late"))
+        scene.told()
+    unreadable, missing = lines_of(caplog, "remoting")
+    assert unreadable.startswith("torn@1 answered with progress that cannot be read")
+    assert missing == "late@1 did not answer with its progress: late"
+    scene.parts.clock.now_ms += 60_000
+    scene.parts.complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[2:] == [
+        "127.0.0.1, unreadable progress: 19 more in 60 s were not logged",
+        "127.0.0.1, no progress: 19 more in 60 s were not logged",
+    ]
 
 
 async def test_one_member_alone_can_be_asked_how_far_it_is(scene) -> None:

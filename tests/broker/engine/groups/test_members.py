@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from broker.engine.groups.members import Members
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.codes import LanguageCode, RequestCode
 from remoting.wire.command import Command
+from tests.support.logged import lines_of
 from tests.support.manual_clock import ManualClock
 
 JAVA_HEARTBEAT = Command(code=RequestCode.HEART_BEAT, language=LanguageCode.JAVA, version=479)
@@ -26,6 +28,8 @@ class FakeRequester:
 class FakeConnection:
     def __init__(self, peer: str) -> None:
         self.peer = peer
+        host, _, port = peer.partition(":")
+        self.peer_host = (host, int(port))
         self.requester = FakeRequester()
         self.is_closed = False
 
@@ -65,8 +69,13 @@ class House:
         self.steady_ms = 0
         self.events = Events()
         self.silent_groups: set[str] = set()
+        self.complaints = ComplaintLog(clock=lambda: self.steady_ms / 1000)
         self.members = Members(
-            self.clock, self.events, lambda group: group not in self.silent_groups, lambda: self.steady_ms
+            self.clock,
+            self.events,
+            lambda group: group not in self.silent_groups,
+            self.complaints,
+            lambda: self.steady_ms,
         )
         self.a = FakeConnection("10.0.0.1:1")
         self.b = FakeConnection("10.0.0.2:2")
@@ -238,6 +247,35 @@ async def test_members_silent_for_too_long_lose_their_connection(house) -> None:
     house.steady_ms += 20_001
     house.members.close_silent(120)
     assert (house.a.is_closed, house.b.is_closed) == (True, False)
+    await settle()
+
+
+async def test_clients_that_take_a_connection_from_each_other_are_logged_once_a_minute(house, caplog) -> None:
+    for _ in range(50):
+        house.beat(house.a, client_id="one")
+        house.beat(house.a, client_id="two", group="refunds")
+        house.beat(house.a, client_id="two")
+        house.beat(house.a, client_id="one", group="refunds")
+    assert lines_of(caplog, "remoting") == ["group billing: 10.0.0.1:1 was one and is now two"]
+    house.steady_ms += 60_000
+    house.complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["10.0.0.1, another client id: 197 more in 60 s were not logged"]
+    await settle()
+
+
+async def test_the_silent_clients_of_a_host_are_logged_once_a_minute(house, caplog) -> None:
+    for number in range(30):
+        house.beat(house.a, group=f"group-{number}")
+    house.beat(house.b)
+    house.steady_ms += 120_001
+    house.members.close_silent(120)
+    assert lines_of(caplog, "remoting") == [
+        "10.0.0.1:1@1 (10.0.0.1:1) sent no heartbeat for 120 s",
+        "10.0.0.2:2@1 (10.0.0.2:2) sent no heartbeat for 120 s",
+    ]
+    house.steady_ms += 60_000
+    house.complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[2:] == ["10.0.0.1, no heartbeat: 29 more in 60 s were not logged"]
     await settle()
 
 

@@ -16,6 +16,7 @@ from remoting.wire.codes import RequestCode, ResponseCode
 from remoting.wire.command import Command, response
 from remoting.wire.errors import MessageError
 from tests.support.broker_parts import BrokerParts, Wire, save_topic
+from tests.support.logged import lines_of
 
 
 class MemberWire(Wire):
@@ -31,8 +32,10 @@ class MemberWire(Wire):
         return future
 
     async def tells(self, *subscriptions: SubscriptionData, code: int = ResponseCode.SUCCESS) -> None:
+        await self.answers(write_running_info(ConsumerRunningInfo(subscriptions=list(subscriptions))), code)
+
+    async def answers(self, body: bytes, code: int = ResponseCode.SUCCESS) -> None:
         command, future = self.asked.pop(0)
-        body = write_running_info(ConsumerRunningInfo(subscriptions=list(subscriptions)))
         future.set_result(response(command, code, body=body))
         await settle()
 
@@ -117,6 +120,21 @@ async def test_a_member_that_tells_nothing_newer_is_refused_as_rocketmq_refuses_
     assert scene.pull(wire, 7) is None  # asked again
     await wire.tells(subscription(8), code=ResponseCode.SYSTEM_ERROR)
     assert [answer.code for answer in wire.sent] == [ResponseCode.SUBSCRIPTION_NOT_LATEST] * 2
+
+
+async def test_a_member_that_tells_nothing_readable_with_each_pull_is_logged_once_a_minute(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    wire = scene.join("a@1", subscription(5))
+    for _ in range(20):
+        assert scene.pull(wire, 7) is None
+        await wire.answers(b"{torn")
+    assert [answer.code for answer in wire.sent] == [ResponseCode.SUBSCRIPTION_NOT_LATEST] * 20
+    (line,) = lines_of(caplog, "remoting")
+    assert line.startswith("group billing: the running info of 127.0.0.1:40000 cannot be read")
+    scene.parts.clock.now_ms += 60_000
+    scene.parts.complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["127.0.0.1, unreadable running info: 19 more in 60 s were not logged"]
 
 
 async def test_who_cannot_be_asked_is_refused_at_once(scene: Scene) -> None:

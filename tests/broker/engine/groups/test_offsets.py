@@ -8,12 +8,14 @@ import pytest
 
 from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.groups.offsets import FILE_NAME, Offsets
+from remoting.complaints import ComplaintLog
+from tests.support.logged import lines_of
 from tests.support.waiting import eventually
 
 
-def offsets_in(folder, told=None) -> Offsets:
+def offsets_in(folder, told=None, complaints=None) -> Offsets:
     told = [] if told is None else told
-    offsets = Offsets(folder, lambda *key: told.append(key))
+    offsets = Offsets(folder, lambda *key: told.append(key), complaints or ComplaintLog())
     offsets.load()
     return offsets
 
@@ -43,6 +45,25 @@ def test_a_commit_overwrites_and_a_backward_one_is_said(tmp_path, caplog) -> Non
     assert offsets.committed("billing", "orders", 0) == 3
     assert told == [("billing", "orders", 0)] * 2
     assert "orders@billing queue 0 moved back from 5 to 3" in caplog.text
+
+
+def test_a_group_that_commits_backwards_again_and_again_is_logged_once_a_minute(tmp_path, caplog) -> None:
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    offsets = offsets_in(tmp_path, complaints=complaints)
+    for _ in range(100):
+        for queue_id in range(4):
+            offsets.commit("billing", "orders", queue_id, 5)
+            offsets.commit("billing", "orders", queue_id, 3)
+    offsets.commit("audit", "orders", 0, 5)
+    offsets.commit("audit", "orders", 0, 4)
+    assert lines_of(caplog, "remoting") == [
+        "orders@billing queue 0 moved back from 5 to 3",
+        "orders@audit queue 0 moved back from 5 to 4",
+    ]
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[2:] == ["billing, moved back: 399 more in 60 s were not logged"]
 
 
 async def test_an_unreadable_file_is_replaced_by_its_backup_and_said(tmp_path, caplog) -> None:

@@ -11,6 +11,7 @@ from broker.engine.name_server import kv_config
 from broker.engine.name_server.kv_config import KVConfig
 from broker.engine.name_server.kv_config_requests import KVConfigRequests
 from broker.engine.serving.requests import Request
+from remoting.complaints import ComplaintLog
 from remoting.wire.codes import ResponseCode
 from remoting.wire.command import Command
 from remoting.wire.errors import MessageError
@@ -21,7 +22,7 @@ ORDER = "ORDER_TOPIC_CONFIG"
 
 @pytest.fixture
 def values(tmp_path: Path) -> KVConfig:
-    return KVConfig(tmp_path)
+    return KVConfig(tmp_path, ComplaintLog())
 
 
 def ask(values: KVConfig, verb: str, **fields: str) -> Command:
@@ -32,7 +33,7 @@ def test_a_value_is_kept_over_a_restart_and_forgotten_when_deleted(values, tmp_p
     ask(values, "put", namespace=ORDER, key="orders", value="broker-a:4")
     assert json.loads((tmp_path / "kvConfig.json").read_bytes()) == {"configTable": {ORDER: {"orders": "broker-a:4"}}}
 
-    again = KVConfig(tmp_path)
+    again = KVConfig(tmp_path, ComplaintLog())
     again.load()
     assert ask(again, "get", namespace=ORDER, key="orders").ext_fields == {"value": "broker-a:4"}
     assert json.loads(ask(again, "of_namespace", namespace=ORDER).body) == {"table": {"orders": "broker-a:4"}}

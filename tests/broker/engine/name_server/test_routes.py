@@ -21,7 +21,7 @@ async def parts(tmp_path):
 
 
 def ask(parts: BrokerParts, verb: str, **fields: str) -> Command:
-    routes = Routes(parts.topics, KVConfig(parts.config.config_dir), parts.config)
+    routes = Routes(parts.topics, KVConfig(parts.config.config_dir, parts.complaints), parts.config)
     return parts.ask(getattr(routes, verb), Command(code=RequestCode.GET_ROUTEINFO_BY_TOPIC, ext_fields=fields))
 
 
@@ -80,7 +80,7 @@ async def test_system_topics_name_a_broker_to_ask_for_the_others(parts) -> None:
 
 
 async def test_a_wiped_permission_to_write_keeps_producers_away_until_it_is_added(parts) -> None:
-    routes = Routes(parts.topics, KVConfig(parts.config.config_dir), parts.config)
+    routes = Routes(parts.topics, KVConfig(parts.config.config_dir, parts.complaints), parts.config)
 
     def turn(verb: str, broker_name: str) -> dict[str, str]:
         return parts.ask(getattr(routes, verb), Command(code=205, ext_fields={"brokerName": broker_name})).ext_fields

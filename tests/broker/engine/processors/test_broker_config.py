@@ -22,7 +22,7 @@ async def parts(tmp_path):
 
 
 async def test_broker_config_is_told_as_sorted_lines_with_its_version(parts):
-    settings = Settings(parts.config)
+    settings = Settings(parts.config, parts.complaints)
     parts.ask(UpdateBrokerConfig(settings), Command(code=RequestCode.UPDATE_BROKER_CONFIG, body=b"maxMessageSize=99\n"))
 
     answer = parts.ask(GetBrokerConfig(settings), Command(code=RequestCode.GET_BROKER_CONFIG))
@@ -36,7 +36,7 @@ async def test_broker_config_is_told_as_sorted_lines_with_its_version(parts):
 async def test_broker_config_is_refused_where_it_cannot_change(parts):
     command = Command(code=RequestCode.UPDATE_BROKER_CONFIG, body=b"brokerName=other")
 
-    answer = parts.ask(UpdateBrokerConfig(Settings(parts.config)), command)
+    answer = parts.ask(UpdateBrokerConfig(Settings(parts.config, parts.complaints)), command)
 
     assert answer.code == ResponseCode.NO_PERMISSION
     assert answer.remark.startswith("Can not update config in black list.")
@@ -45,6 +45,6 @@ async def test_broker_config_is_refused_where_it_cannot_change(parts):
 async def test_broker_config_that_is_no_text_is_refused(parts):
     command = Command(code=RequestCode.UPDATE_BROKER_CONFIG, body=b"\xff\xfe")
 
-    answer = parts.ask(UpdateBrokerConfig(Settings(parts.config)), command)
+    answer = parts.ask(UpdateBrokerConfig(Settings(parts.config, parts.complaints)), command)
 
     assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -10,9 +10,10 @@ from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.topics import PERM_READ, TopicConfig
 from remoting.wire.codes import V3_4_9, RequestCode, ResponseCode
 from remoting.wire.command import Command
-from remoting.wire.failures import FailureReason, read_reason
+from remoting.wire.failures import FailureReason
 from remoting.wire.names import SCHEDULE_TOPIC
 from tests.support.broker_parts import BrokerParts, save_group, save_topic
+from tests.support.failure_reasons import read_reason
 from tests.support.stores import draft, read_queue
 
 RETRY, DEAD = "%RETRY%billing", "%DLQ%billing"

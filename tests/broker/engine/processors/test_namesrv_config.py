@@ -23,9 +23,9 @@ class NameServer:
 
     def __init__(self, parts: BrokerParts) -> None:
         self._parts = parts
-        settings = name_server_settings(parts.config)
+        settings = name_server_settings(parts.config, parts.complaints)
         settings.load()
-        values = KVConfig(parts.config.config_dir)
+        values = KVConfig(parts.config.config_dir, parts.complaints)
         values.load()
         self._processors: Processors = name_server_processors(
             config=parts.config, settings=settings, topics=parts.topics, kv_config=values

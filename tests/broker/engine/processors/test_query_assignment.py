@@ -98,10 +98,10 @@ def set_mode(parts: BrokerParts, modes: RequestModes, **changes) -> Command:
 
 
 def test_a_mode_is_kept(parts, tmp_path) -> None:
-    modes = RequestModes(tmp_path)
+    modes = RequestModes(tmp_path, parts.complaints)
     assert set_mode(parts, modes).code == ResponseCode.SUCCESS
 
-    again = RequestModes(tmp_path)
+    again = RequestModes(tmp_path, parts.complaints)
     again.load()
     answer = parts.ask(GetAllMessageRequestMode(again), Command(code=RequestCode.GET_ALL_MESSAGE_REQUEST_MODE))
     assert json.loads(answer.body) == {
@@ -124,7 +124,7 @@ def test_a_mode_is_kept(parts, tmp_path) -> None:
     ids=["POP", "a retry topic", "a missing topic", "a group that may not be"],
 )
 def test_a_mode_is_refused_for(parts, tmp_path, changes, code, words) -> None:
-    modes = RequestModes(tmp_path)
+    modes = RequestModes(tmp_path, parts.complaints)
     answer = set_mode(parts, modes, **changes)
     assert answer.code == code
     assert words in answer.remark

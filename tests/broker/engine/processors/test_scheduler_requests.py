@@ -8,7 +8,6 @@ from broker.engine.processors.scheduler_lease import SchedulerLease
 from broker.engine.processors.scheduler_step import SchedulerStep
 from broker.engine.schedule.delay import DelayedDelivery
 from broker.engine.schedule.level_history import LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS
 from broker.engine.schedule.progress import ProgressFile
 from broker.engine.schedule.scheduler import Scheduler
 from broker.engine.store.errors import StoreFull
@@ -20,6 +19,7 @@ from remoting.wire.headers.scheduler import SchedulerLeaseResponseHeader
 from remoting.wire.headers.typed import read_header
 from remoting.wire.names import SCHEDULE_TOPIC
 from tests.support.broker_parts import BrokerParts, Wire
+from tests.support.delay_levels import DEFAULT_LEVELS
 from tests.support.stores import bodies, draft
 
 
@@ -33,7 +33,7 @@ class Driven(BrokerParts):
             self.store, LevelHistory(folder / "config", DEFAULT_LEVELS), file, lambda: None, self.clock
         )
         self.delivery.recover()
-        self.scheduler = Scheduler({"delay": self.delivery}, self.clock, self.watch.scheduler_changed)
+        self.scheduler = Scheduler({"delay": self.delivery}, self.clock, self.watch.scheduler_changed, self.complaints)
         self.lease = SchedulerLease(self.scheduler)
         self.step = SchedulerStep(self.scheduler)
 

@@ -6,7 +6,8 @@ import pytest
 
 from broker.engine.config_files import ConfigFileUnreadable
 from broker.engine.schedule.level_history import FILE_NAME, LevelHistory
-from broker.engine.schedule.levels import DEFAULT_LEVELS, parse_levels
+from broker.engine.schedule.levels import parse_levels
+from tests.support.delay_levels import DEFAULT_LEVELS
 
 ONE, TWO, THREE = parse_levels("1s"), parse_levels("2s 1h"), parse_levels("3s 90s 1d")
 

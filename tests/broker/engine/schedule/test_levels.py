@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from broker.engine.config import BrokerConfig
-from broker.engine.schedule.levels import DEFAULT_LEVELS, DelayLevelError, parse_levels
+from broker.engine.schedule.levels import DelayLevelError, parse_levels
 from broker.engine.store.values import DELAY_LEVELS_MS
+from tests.support.delay_levels import DEFAULT_LEVELS
 
 MINUTE_MS = 60_000
 

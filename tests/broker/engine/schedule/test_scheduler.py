@@ -13,7 +13,9 @@ from broker.engine.schedule.driver import Driver, StaleEpoch
 from broker.engine.schedule.due_tasks import StepResult
 from broker.engine.schedule.in_process_link import InProcessLink
 from broker.engine.schedule.scheduler import LeaseRequest, Scheduler
+from remoting.complaints import ComplaintLog
 from remoting.wire.bodies.scheduler import AgendaEntry
+from tests.support.logged import lines_of
 from tests.support.waiting import eventually
 
 LONG_MS = 20_000
@@ -83,7 +85,7 @@ def told():
 
 @pytest.fixture
 async def scheduler(handler, told):
-    scheduler = Scheduler({"list": handler}, clock, lambda: told.append(scheduler.state.driver))
+    scheduler = Scheduler({"list": handler}, clock, lambda: told.append(scheduler.state.driver), ComplaintLog())
     scheduler.start()
     yield scheduler
     scheduler.stop()
@@ -152,6 +154,23 @@ async def test_scheduler_gives_the_lease_to_a_standby_when_the_holder_is_gone(sc
     scheduler.release(epoch)
     assert standby.answer.granted
     assert standby.answer.epoch > epoch
+
+
+async def test_scheduler_logs_drivers_that_come_and_go_once_a_minute(handler, caplog):
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    scheduler = Scheduler({"list": handler}, clock, lambda: None, complaints)
+    for number in range(20):
+        scheduler.release(Asked(scheduler, f"host-{number}").answer.epoch)
+    came, went = lines_of(caplog, "remoting")
+    assert came.startswith("host-0 drives the scheduler, epoch ")
+    assert went.endswith(" has disconnected")
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[2:] == [
+        "scheduler, new driver: 19 more in 60 s were not logged",
+        "scheduler, driver disconnected: 19 more in 60 s were not logged",
+    ]
 
 
 async def test_scheduler_gives_the_lease_to_a_standby_when_it_runs_out(scheduler):
@@ -269,7 +288,7 @@ class BrokenHandler(ListHandler):
 @pytest.fixture
 async def two_kinds():
     handlers = {"broken": BrokenHandler(), "list": ListHandler()}
-    scheduler = Scheduler(handlers, clock, lambda: None)
+    scheduler = Scheduler(handlers, clock, lambda: None, ComplaintLog())
     scheduler.start()
     driving = asyncio.create_task(Driver(InProcessLink(scheduler), "me").run())
     yield scheduler, handlers["broken"], handlers["list"]

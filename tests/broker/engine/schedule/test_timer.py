@@ -242,7 +242,7 @@ async def test_timer_progress_counts_no_copy_that_the_disk_does_not_have(timers,
     for _ in range(3):
         timers.delivery._save()
 
-    assert timers.delivery._file.read() is None
+    assert not (timers.folder / "timer" / "progress").exists()
 
 
 async def test_timer_is_put_back_when_the_disk_is_full(timers, monkeypatch):

@@ -10,7 +10,9 @@ import pytest
 
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Appended
+from remoting.complaints import ComplaintLog
 from remoting.wire.stored_message import decode_message
+from tests.support.logged import lines_of
 from tests.support.stores import SMALL, abandon, bodies, draft, open_store
 from tests.support.waiting import wait_until
 
@@ -301,6 +303,25 @@ def test_verify_finds_a_wrong_queue_entry_and_reading_steps_over_it(
     found = bodies(store)
     assert len(found) == 99
     assert "a queue entry points to" in caplog.text
+    store.close()
+
+
+def test_wrong_queue_entries_are_logged_once_a_minute_and_not_for_each_read(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed_store(folder)
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    store = MessageStore.open(folder, SMALL, complaints=complaints)
+    for entry in (5, 6):
+        overwrite(folder / "consumequeue" / "orders" / "0" / SEGMENT, entry * 20 + 7, b"\xff")
+    for _ in range(10):
+        assert len(bodies(store)) == 98
+    (line,) = lines_of(caplog, "remoting")
+    assert line.startswith("topic orders: a queue entry points to commit-log offset ")
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["orders, damaged queue entry: 19 more in 60 s were not logged"]
     store.close()
 
 

@@ -14,7 +14,9 @@ from broker.engine.store.errors import StoreError
 from broker.engine.store.files import FileLayer
 from broker.engine.store.message_store import MessageStore
 from broker.engine.store.values import Boundary, ReadStatus
+from remoting.complaints import ComplaintLog
 from remoting.wire.stored_message import decode_message
+from tests.support.logged import lines_of
 from tests.support.stores import (
     SMALL,
     START_MS,
@@ -211,27 +213,51 @@ def test_a_deleted_topic_is_forgotten_when_the_log_has_none_of_its_messages(stor
     assert json.loads((tmp_path / "deleted_topics.json").read_text()) == {}
 
 
-def test_files_that_cannot_be_removed_go_with_the_next_ones(tmp_path: Path, clock: ManualClock):
-    class Stuck(FileLayer):
-        is_stuck = True
+class Stuck(FileLayer):
+    """Removes nothing while it is stuck."""
 
-        def remove(self, path: Path) -> None:
-            if self.is_stuck:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            super().remove(path)
+    is_stuck = True
 
-    files = Stuck()
-    store = open_store(tmp_path, QUICK, clock, files)
-    fill(store, clock, 4 * PER_SEGMENT)
+    def remove(self, path: Path) -> None:
+        if self.is_stuck:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        super().remove(path)
+
+
+def fail_to_remove(store: MessageStore) -> None:
     removal = wait_until(store.retention.begin)
     with pytest.raises(OSError, match="Input/output") as caught:
         removal.carry_out()
     store.retention.finish(removal, caught.value)
+
+
+def test_files_that_cannot_be_removed_go_with_the_next_ones(tmp_path: Path, clock: ManualClock):
+    files = Stuck()
+    store = open_store(tmp_path, QUICK, clock, files)
+    fill(store, clock, 4 * PER_SEGMENT)
+    fail_to_remove(store)
     assert store.min_offset("orders", 0) == PER_SEGMENT
     files.is_stuck = False
 
     remove_oldest(store)
     assert segments(tmp_path)[0] == f"{2 * SMALL.segment_bytes:020d}"
+    store.close()
+
+
+def test_files_that_cannot_be_removed_are_logged_once_a_minute(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+):
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    store = MessageStore.open(tmp_path, QUICK, clock, Stuck(), complaints)
+    fill(store, clock, 4 * PER_SEGMENT)
+    for _ in range(3):
+        fail_to_remove(store)
+    (line,) = lines_of(caplog, "remoting")
+    assert "cannot be deleted; the next removal tries again" in line
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["retention, not deleted: 2 more in 60 s were not logged"]
     store.close()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from broker.engine.config import BrokerConfig
 from broker.engine.topics.topic_configs import Topics
+from remoting.complaints import ComplaintLog
 from remoting.wire import names
 from remoting.wire.bodies.topics import PERM_READ_WRITE, TopicConfig
 from remoting.wire.errors import MessageError
@@ -16,7 +17,7 @@ class House:
         self.folder = folder
         self.config = BrokerConfig(store=folder, **config)
         self.changed: list[str] = []
-        self.topics = Topics(folder / "config", self.config, self.changed.append)
+        self.topics = Topics(folder / "config", self.config, self.changed.append, ComplaintLog())
         self.topics.load()
 
     def put(self, topic: TopicConfig) -> None:

@@ -10,6 +10,7 @@ from remoting.wire.codes import RequestCode
 from remoting.wire.errors import MessageError
 from remoting.wire.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from remoting.wire.stored_message import decode_message
+from tests.support.logged import lines_of
 from tests.support.stores import bodies, read_queue
 from tests.support.transaction_broker import INTERVAL_MS, KEPT_MS, TIMEOUT_MS, TIMES_MAX
 
@@ -149,6 +150,18 @@ async def test_what_is_older_than_messages_are_kept_is_given_up_also_without_a_p
     assert bodies(broker.store, CHECK_MAX_TIME_TOPIC) == [b"one"]
 
 
+async def test_transactions_of_a_topic_that_are_given_up_are_logged_once_a_minute(broker, caplog):
+    broker.online()
+    for _ in range(20):
+        broker.send(TRANSACTION_CHECK_TIMES="15")
+    assert broker.check(TIMEOUT_MS) == 20
+    (line,) = lines_of(caplog, "remoting")
+    assert "is given up, its producers were asked 15 times" in line
+    broker.clock.now_ms += 60_000
+    broker.parts.complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == ["orders, given up: 19 more in 60 s were not logged"]
+
+
 async def test_what_was_given_up_can_be_resumed_once(broker):
     producer = broker.online()
     broker.send(TRANSACTION_CHECK_TIMES="15")
@@ -201,7 +214,7 @@ async def test_of_a_check_that_a_full_disk_cut_short_each_half_has_one_version(b
             broker.check(TIMEOUT_MS)
 
     assert len(producer.sent) == 1
-    assert len(broker.transactions._undecided) == 2
+    assert broker.transactions.checks.waiting_count == 2
     broker.commit(first)
     assert broker.transactions.undecided_version(first) is None
 

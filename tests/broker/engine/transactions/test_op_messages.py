@@ -7,7 +7,9 @@ import pytest
 from broker.engine.store.errors import StoreFull
 from broker.engine.transactions import op_messages as op_messages_module
 from broker.engine.transactions.op_messages import OP_BYTES_MAX, OpMessages
+from remoting.complaints import ComplaintLog
 from remoting.wire.names import OP_HALF_TOPIC
+from tests.support.logged import lines_of
 from tests.support.stores import ManualClock, bodies, draft, open_store
 
 HOST = ("127.0.0.1", 10911)
@@ -22,7 +24,7 @@ def store(tmp_path):
 
 @pytest.fixture
 async def ops(store):
-    ops = OpMessages(store, HOST, ManualClock())
+    ops = OpMessages(store, HOST, ComplaintLog(), ManualClock())
     yield ops
     ops.stop()
 
@@ -68,6 +70,20 @@ async def test_a_disk_that_is_full_is_tried_again(store, ops, monkeypatch):
     ops.write()
     assert bodies(store, OP_HALF_TOPIC) == [b"1,2,"]
     assert ops.lowest_open is None
+
+
+async def test_a_disk_that_is_full_is_logged_once_a_minute_and_not_for_each_end(store, monkeypatch, caplog):
+    now_s = [0.0]
+    complaints = ComplaintLog(clock=lambda: now_s[0])
+    ops = OpMessages(store, HOST, complaints, ManualClock())
+    monkeypatch.setattr(store, "append", _full)
+    count = OP_BYTES_MAX // len("1000,")
+    end(ops, *range(1_000, 1_000 + count + 20))
+    assert len(lines_of(caplog, "remoting")) == 1
+    now_s[0] = 60.0
+    complaints.report_left_out()
+    assert lines_of(caplog, "remoting")[1:] == [f"{OP_HALF_TOPIC}, not stored: 19 more in 60 s were not logged"]
+    ops.stop()
 
 
 def _full(record):
