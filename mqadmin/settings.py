@@ -10,7 +10,7 @@ MQADMIN_NAMESRV    name servers of the default cluster (127.0.0.1:9876, our own 
 MQADMIN_CLUSTERS   further clusters for listeners and sends: "payments=host:port;host:port, stock=host:port"
 MQADMIN_APPS       Django apps with listeners, comma-separated
 MQADMIN_HOSTS      further host names under which the console may be reached, comma-separated
-MQADMIN_MASKED     whose eyes see no message bodies of which topics: "viewer:*, operator:payments*" (nothing is hidden)
+MQADMIN_MASKED     which roles see no message bodies of which topics: "viewer:*, operator:payments*" (nothing is hidden)
 MQADMIN_DEAD_LETTER_DAYS      for how long the index keeps dead letters, whatever the brokers keep (90)
 MQADMIN_DEAD_LETTER_BODY_KIB  the largest body that it keeps (64)
 MQADMIN_REPLAY_APPROVAL  which replays wait for a second person: off, mended (of what was mended), all (off)

@@ -19,7 +19,7 @@ from io import BytesIO
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.mofile import read_mo, write_mo
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
@@ -133,13 +133,7 @@ def compile_to(compiled: Path, path: Path = CATALOGUE) -> None:
 
 def read(path: Path = CATALOGUE) -> dict[Text, Message]:
     """Returns the entries of a catalogue."""
-    return _entries(_catalogue(path))
-
-
-def read_compiled(path: Path) -> dict[Text, Message]:
-    """Returns the entries of a compiled catalogue."""
-    with path.open("rb") as file:
-        return _entries(read_mo(file))
+    return {_key(message): message for message in _catalogue(path) if message.id}
 
 
 def is_translated(message: Message) -> bool:
@@ -186,12 +180,6 @@ def _catalogue(path: Path) -> Catalog:
         return read_po(file, locale=LOCALE, abort_invalid=True)
 
 
-def _entries(catalogue: Catalog) -> dict[Text, Message]:
-    return {_key(message): message for message in catalogue if message.id}
-
-
 def _key(message: Message) -> Text:
     text, plural = message.id if isinstance(message.id, tuple | list) else (message.id, "")
-    # Babel reads a compiled catalogue's contexts as bytes.
-    context: str | bytes = message.context or ""
-    return Text(text, plural, context.decode() if isinstance(context, bytes) else context)
+    return Text(text, plural, message.context or "")

@@ -87,7 +87,7 @@ def _line(found: Finding, what: str, causes: str, remedy: str) -> ConflictLine:
     }
     if found.is_tie:
         what = f"{what} " + gettext(
-            "Nothing has a majority, so numbers accuse nobody: who was there first is not named."
+            "No side is in the majority, so it is not known which is wrong: the one that was there first is not named."
         )
     return ConflictLine(what % values, causes % values, remedy % values, found.since)
 

@@ -25,7 +25,7 @@ from mqadmin.clusters.models import (
 )
 from mqadmin.clusters.selectors import ClusterCard, ListPage, Overview, TopicPage
 from mqadmin.console.figures import age_text, count_text, duration_text, milliseconds
-from mqadmin.deadletters.failing import MembersTold
+from mqadmin.deadletters.failing import StatusAnswers
 from mqadmin.deadletters.models import DeadLetter
 from mqadmin.deadletters.selectors import Totals
 from mqadmin.flows.selectors import FlowMap
@@ -117,7 +117,7 @@ def producers_sentence(answer: ProducersAnswer, topic: str, group: str) -> str:
     if not answer.broker_count:
         return gettext("No broker of this cluster is known yet that could be asked.")
     if len(answer.failures) == answer.broker_count:
-        return gettext("No broker told who is connected to send.")
+        return gettext("No broker answered which producers are connected.")
     numbers = {"n": count_text(answer.total_count), "topic": topic, "group": group}
     if group:
         return (
@@ -367,7 +367,7 @@ def _time_since(moment: datetime | None, now: datetime) -> str:
     return duration_text(max(0, int((now - moment).total_seconds() * 1000))) if moment is not None else "0 s"
 
 
-def failing_sentence(told: MembersTold) -> str:
+def failing_sentence(told: StatusAnswers) -> str:
     """Sums up what members say of their failures."""
     suspended = sum(bool(one.status and one.status.suspended) for one in told.members)
     failing = sum(bool(one.status and one.status.failures) for one in told.members)

@@ -176,8 +176,7 @@ def _summary(rows: Sequence[MatrixRow], tied: Sequence[str], *, is_broker_known:
         return gettext("The subscription that the broker uses. The members' own subscriptions are not known.")
     if tied:
         return gettext(
-            "No subscription to %(topics)s has more members than each other, so which is the wrong one cannot be told: "
-            "all of them are marked there."
+            "No subscription to %(topics)s is in the majority, so it is not known which is wrong: all are marked."
         ) % {"topics": ", ".join(tied[:NAMED_MAX]) + (" …" if len(tied) > NAMED_MAX else "")}
     if odd := sum(row.is_odd for row in members):
         return ngettext(

@@ -23,7 +23,7 @@ ASK_TIMEOUT_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class MemberTold:
+class StatusAnswer:
     """`status` is None where the member did not answer."""
 
     member: Member
@@ -31,10 +31,10 @@ class MemberTold:
 
 
 @dataclass(frozen=True, slots=True)
-class MembersTold:
+class StatusAnswers:
     """The first MEMBERS_ASKED_MAX of `total_count` members. `failures`: address → why it did not answer."""
 
-    members: tuple[MemberTold, ...]
+    members: tuple[StatusAnswer, ...]
     total_count: int
     failures: dict[str, str]
 
@@ -52,7 +52,7 @@ def reasons(cluster: Cluster, group: str, message_ids: Iterable[str]) -> dict[st
     return {one.message_id: one for one in found}
 
 
-def members_told(cluster: Cluster, group: str, members: Sequence[Member]) -> MembersTold:
+def members_told(cluster: Cluster, group: str, members: Sequence[Member]) -> StatusAnswers:
     """Asks members of a group, within ASK_TIMEOUT_S, whether they are suspended and what failed there last."""
     masters = dict(cluster.brokers.filter(broker_id=0).order_by("name").values_list("name", "address"))
     asked = members[:MEMBERS_ASKED_MAX]
@@ -69,5 +69,5 @@ def members_told(cluster: Cluster, group: str, members: Sequence[Member]) -> Mem
         )
     except GatewayError as error:
         statuses, failures = {}, Failures({cluster.namesrv: str(error)})
-    told = tuple(MemberTold(one, statuses.get(keys[one.pk]) if one.pk in keys else None) for one in asked)
-    return MembersTold(told, len(members), dict(failures.reasons))
+    told = tuple(StatusAnswer(one, statuses.get(keys[one.pk]) if one.pk in keys else None) for one in asked)
+    return StatusAnswers(told, len(members), dict(failures.reasons))

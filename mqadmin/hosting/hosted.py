@@ -1,4 +1,4 @@
-"""Reads the instances of the groups that this project's own workers run.
+"""The groups whose instances this project's own workers run: how many there are, and what operators want of them.
 
 The consumer runtime has names of its own for clusters (settings MQADMIN_NAMESRV and MQADMIN_CLUSTERS); one that the
 console shows is known by its name servers.
@@ -6,14 +6,17 @@ console shows is known by its name servers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from consumer.conf import cluster_behind
 from consumer.models import HostedGroup, InstanceLease, LeaseState
-from mqadmin.actions.declaration import ActionRefused
+from mqadmin.actions.declaration import ActionRefused, ItemOutcome, Preview
 from mqadmin.clusters.models import Cluster
 
 
@@ -66,3 +69,20 @@ def required_group(namesrv: str, group_name: str) -> HostedGroup:
             % {"group": group_name}
         )
     return row
+
+
+def write_row(preview: Preview[HostedGroup], **values: Any) -> Iterator[ItemOutcome]:
+    """Carries out the preview of one change: writes the values into the group's row, which supervision reads."""
+    (change,) = preview.changes
+    if not change.is_change:
+        yield change.unchanged()
+        return
+    with transaction.atomic():
+        row = HostedGroup.objects.select_for_update().filter(pk=preview.plan.pk).first()
+        if row is None:
+            yield change.failed(_("The group is not hosted any more."))
+            return
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save(update_fields=[*values, "updated_at"])
+    yield change.done()

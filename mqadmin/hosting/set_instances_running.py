@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from django import forms
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -15,7 +14,7 @@ from consumer.models import HostedGroup
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, Preview, Undo
 from mqadmin.actions.switches import undo_of_switch, yes_no
 from mqadmin.clusters.models import Cluster
-from mqadmin.hosting.hosted import hosted_group, required_group
+from mqadmin.hosting.hosted import hosted_group, required_group, write_row
 from mqadmin.people.words import YES_NO
 from remoting.wire.limits import GROUP_CHARS_MAX
 
@@ -42,18 +41,7 @@ def carry_out(
     _cluster: Cluster, arguments: SetInstancesRunning, preview: Preview[HostedGroup]
 ) -> Iterator[ItemOutcome]:
     """Writes it into the group's row, which supervision reads."""
-    (change,) = preview.changes
-    if not change.is_change:
-        yield change.unchanged()
-        return
-    with transaction.atomic():
-        row = HostedGroup.objects.select_for_update().filter(pk=preview.plan.pk).first()
-        if row is None:
-            yield change.failed(_("The group is not hosted any more."))
-            return
-        row.is_stopped = arguments.running == "no"
-        row.save(update_fields=["is_stopped", "updated_at"])
-    yield change.done()
+    return write_row(preview, is_stopped=arguments.running == "no")
 
 
 def undo(arguments: SetInstancesRunning, outcomes: Sequence[ItemOutcome]) -> Undo | None:

@@ -9,7 +9,6 @@ from typing import Annotated
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,7 +16,7 @@ from consumer.models import HostedGroup
 from mqadmin.actions.arguments import CountField
 from mqadmin.actions.declaration import Action, Change, ItemOutcome, ItemState, Preview, Undo
 from mqadmin.clusters.models import Cluster
-from mqadmin.hosting.hosted import hosted_group, required_group
+from mqadmin.hosting.hosted import hosted_group, required_group, write_row
 from remoting.wire.limits import GROUP_CHARS_MAX
 
 _NO_WHOLE_NUMBER = gettext_lazy("The number of instances must be a whole number.")
@@ -55,18 +54,7 @@ def preview(cluster: Cluster, arguments: SetWantedInstances) -> Preview[HostedGr
 
 def carry_out(_cluster: Cluster, arguments: SetWantedInstances, preview: Preview[HostedGroup]) -> Iterator[ItemOutcome]:
     """Writes the number into the group's row, which supervision reads."""
-    (change,) = preview.changes
-    if not change.is_change:
-        yield change.unchanged()
-        return
-    with transaction.atomic():
-        row = HostedGroup.objects.select_for_update().filter(pk=preview.plan.pk).first()
-        if row is None:
-            yield change.failed(_("The group is not hosted any more."))
-            return
-        row.wanted_instances = arguments.wanted
-        row.save(update_fields=["wanted_instances", "updated_at"])
-    yield change.done()
+    return write_row(preview, wanted_instances=arguments.wanted)
 
 
 def undo(arguments: SetWantedInstances, outcomes: Sequence[ItemOutcome]) -> Undo | None:

@@ -1,4 +1,4 @@
-"""Whose eyes see message bodies: by role and topic pattern. Pure; pages and REST ask it before they show a body.
+"""Who sees message bodies: by role and topic pattern. Pure; pages and REST ask it before they show a body.
 
 The setting MQADMIN_MASKED is a list of rules, `role:pattern`, separated by commas; a pattern is a topic's name with `*`
 for any part of it:

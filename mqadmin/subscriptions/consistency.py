@@ -119,7 +119,7 @@ class Finding:
 
     @property
     def is_tie(self) -> bool:
-        """Tells whether no word has more members than each other, so that numbers accuse nobody."""
+        """Tells whether no side is in the majority, so that it is not known which is wrong."""
         return len(self.marked) > len(self.odd)
 
 

@@ -106,7 +106,8 @@ def _group_told(
     holds_now = {members[pk].client_id: set(one.queues) for pk, one in told.items()}
     moved = moves(before, holds_now, left=left, joined=_joined(known, [members[pk] for pk in told], at))
     told_at = {one.client_id: one.told_at for one in known.values()}
-    return GroupTold(group_id, moved, min((at for move in moved if (at := _seen_before(move, told_at))), default=None))
+    seen_before = [since for move in moved if (since := _seen_before(move, told_at))]
+    return GroupTold(group_id, moved, min(seen_before, default=None))
 
 
 def _joined(known: Mapping[int, _Known], told: Iterable[Member], at: datetime) -> set[str]:

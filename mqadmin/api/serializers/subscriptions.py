@@ -28,7 +28,7 @@ class FindingSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="Client ids of the fewer ones; of equally many, of those that came later.",
     )
-    is_tie = serializers.BooleanField(help_text="Whether no word has a majority, so that numbers accuse nobody.")
+    is_tie = serializers.BooleanField(help_text="Whether no side is in the majority: it is not known which is wrong.")
     marked = serializers.ListField(
         child=serializers.CharField(), help_text="As on the page: the odd ones; with `is_tie`, all that are compared."
     )

@@ -7,17 +7,17 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_http_methods
 
 from mqadmin.action_runs import runner
-from mqadmin.action_runs.runs import InProgress, Refusal
 from mqadmin.actions.arguments import InvalidArguments
 from mqadmin.actions.declaration import ActionRefused, ActionUnavailable, Preview
 from mqadmin.clusters import selectors
 from mqadmin.console.live_page import or_404
+from mqadmin.console.previewed_run import run_previewed
 from mqadmin.deadletters import selectors as dead_letter_selectors
 from mqadmin.deadletters.models import Failure
 from mqadmin.mending.differences import body_diff
@@ -88,19 +88,10 @@ def _shown(found: Preview[PatchPlan]) -> dict[str, Any]:
 
 
 def _run(request: HttpRequest, failure: Failure) -> HttpResponse:
-    result = runner.run(
-        page_caller(request),
-        ACTION,
-        failure.cluster.name,
-        _values(request, failure),
-        key=request.POST.get("key", ""),
-        fingerprint=request.POST.get("fingerprint"),
-    )
-    if isinstance(result, InProgress) or result.refusal is None:
-        return redirect("action_run", result.run_id)
-    if result.refusal == Refusal.PERMISSION:
-        raise PermissionDenied
-    return _preview(request, failure, result.reason, 409)
+    def refused(reason: str) -> HttpResponse:
+        return _preview(request, failure, reason, 409)
+
+    return run_previewed(request, ACTION, failure.cluster.name, _values(request, failure), refused)
 
 
 def _page(request: HttpRequest, failure: Failure, context: dict[str, Any], status: int = 200) -> HttpResponse:

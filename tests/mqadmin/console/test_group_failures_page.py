@@ -25,8 +25,8 @@ def told(monkeypatch: pytest.MonkeyPatch, group: Group) -> None:
     )
     status = MemberStatus({}, "the breaker is open since 12:00", (failure,), tells_failures=True)
 
-    def answer(_: Cluster, __: str, members: Any) -> failing.MembersTold:
-        return failing.MembersTold((failing.MemberTold(members[0], status),), 21, {"broker-b": "no answer"})
+    def answer(_: Cluster, __: str, members: Any) -> failing.StatusAnswers:
+        return failing.StatusAnswers((failing.StatusAnswer(members[0], status),), 21, {"broker-b": "no answer"})
 
     monkeypatch.setattr(failing, "members_told", answer)
 

@@ -70,7 +70,7 @@ def test_the_one_that_differs_from_most_is_marked_though_the_broker_filters_by_w
 def test_of_equally_many_all_are_marked_and_it_is_said():
     found = matrix({"orders": "B", "stock": "*"}, a={"orders": "A", "stock": "*"}, b={"orders": "B", "stock": "*"})
     assert marked(found) == [("a", "orders"), ("b", "orders")]
-    assert found.summary.startswith("No subscription to orders has more members than each other")
+    assert found.summary.startswith("No subscription to orders is in the majority")
 
 
 def test_a_tie_of_the_two_most_wanted_marks_those_that_want_a_third_thing_too():
@@ -81,7 +81,7 @@ def test_a_tie_of_the_two_most_wanted_marks_those_that_want_a_third_thing_too():
 def test_many_tied_topics_are_not_all_named():
     topics = [f"t{n}" for n in range(5)]
     found = matrix({}, a=dict.fromkeys(topics, "A"), b=dict.fromkeys(topics, "B"))
-    assert "t0, t1, t2 … has" in found.summary
+    assert "t0, t1, t2 … is" in found.summary
 
 
 def test_a_cell_has_the_version_and_of_those_in_conflict_the_one_in_force_says_so():
