@@ -10,7 +10,7 @@ from django.core.management import get_commands
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.pipeline import fill_broker_table, fill_name_server_table
+from broker.engine.pipeline import fill_tables
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Processor, Processors
@@ -96,8 +96,7 @@ def processors(tmp_path: Path) -> Processors:
     settings = Settings(config, complaints)
     broker = Broker(config=config, settings=settings, levels=levels, store=store, complaints=complaints)
     tables = (RequestTable("broker"), RequestTable("name server"))
-    fill_broker_table(tables[0], broker)
-    fill_name_server_table(tables[1], broker)
+    fill_tables(*tables, broker)
     store.close()
     return {**tables[0].processors, **tables[1].processors}
 

@@ -1,13 +1,13 @@
 """The way of a request to its processor: the stages that each one passes, then the table of codes.
 
-Another stage of the broker's port is one more entry of `stages`, in the order in which they are called; one for both
-ports is for `runtime.py` to hand over as `first_stages`, which are none so far. A code that stands in no subject's
-function is answered REQUEST_CODE_NOT_SUPPORTED. docs/COMPATIBILITY.md names the file that holds each code's behaviour.
+A stage is one more entry in `fill_tables`: of `stages_of_both_ports`, or of the broker's own, in the order in which
+they are called. A code that stands in no subject's function is answered REQUEST_CODE_NOT_SUPPORTED.
+docs/COMPATIBILITY.md names the file that holds each code's behaviour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from broker.engine.broker import Broker
 from broker.engine.processors.watch import WatchRequest
@@ -24,12 +24,20 @@ from broker.engine.wiring.topics import topic_processors
 from remoting.wire.codes import RequestCode
 
 
-def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
-    """Sets what is answered on the broker's port; `first_stages` are called before the broker's own."""
+def fill_tables(
+    broker_table: RequestTable,
+    name_server_table: RequestTable,
+    broker: Broker,
+    stages_of_both_ports: Sequence[Stage] = (),
+) -> None:
+    """Sets what is answered on the broker's port and on the name server's, and what each request passes before.
+
+    `stages_of_both_ports` are called first.
+    """
     watch_request = _watch_request(broker)
-    table.fill(
+    broker_table.fill(
         {RequestCode.WATCH: watch_request, **_processors(broker), **broker.scheduling.processors()},
-        stages=[*first_stages, broker.overload.check],
+        stages=[*stages_of_both_ports, broker.overload.check],
         after_read=[broker.accepting.store_submitted],
         on_connection_lost=[
             broker.groups.members.connection_lost,
@@ -40,17 +48,13 @@ def fill_broker_table(table: RequestTable, broker: Broker, first_stages: Iterabl
             broker.scheduling.lease.connection_lost,
         ],
     )
-
-
-def fill_name_server_table(table: RequestTable, broker: Broker, first_stages: Iterable[Stage] = ()) -> None:
-    """Sets what is answered on the name server's port."""
-    processors = name_server_processors(
+    of_name_server = name_server_processors(
         config=broker.config,
         settings=broker.name_server_settings,
         topics=broker.topics,
         kv_config=broker.kv_config,
     )
-    table.fill(processors, stages=first_stages)
+    name_server_table.fill(of_name_server, stages=stages_of_both_ports)
 
 
 def _processors(broker: Broker) -> Processors:

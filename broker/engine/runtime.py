@@ -15,7 +15,7 @@ import logging
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.pipeline import fill_broker_table, fill_name_server_table
+from broker.engine.pipeline import fill_tables
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.serving.request_table import RequestTable
@@ -63,8 +63,7 @@ class BrokerRuntime:
             config=self.config, settings=settings, levels=levels, store=self._store, complaints=self._complaints
         )
         self.broker.start()
-        fill_name_server_table(self._name_server_table, self.broker)
-        fill_broker_table(self._broker_table, self.broker)
+        fill_tables(self._broker_table, self._name_server_table, self.broker)
         await self.server.serve()
         await self._name_server.serve()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.pipeline import fill_broker_table, fill_name_server_table
+from broker.engine.pipeline import fill_tables
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.schedule.levels import parse_levels
 from broker.engine.serving.request_table import RequestTable
@@ -154,8 +154,7 @@ class SimulatedBroker:
                 clock=self.time.wall_ms,
             )
             self.broker.start()
-            fill_broker_table(self._table, self.broker)
-            fill_name_server_table(self._name_server_table, self.broker)
+            fill_tables(self._table, self._name_server_table, self.broker)
 
         self.loop.run(start())
         self.loop.settle()

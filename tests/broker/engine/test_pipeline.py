@@ -8,7 +8,7 @@ import pytest
 
 from broker.engine.broker import Broker
 from broker.engine.config import BrokerConfig
-from broker.engine.pipeline import fill_broker_table, fill_name_server_table
+from broker.engine.pipeline import fill_tables
 from broker.engine.schedule.level_history import LevelHistory
 from broker.engine.serving.request_table import RequestTable
 from broker.engine.serving.requests import Request
@@ -33,16 +33,17 @@ def broker(tmp_path: Path):
     store.close()
 
 
-@pytest.mark.parametrize("fill", [fill_broker_table, fill_name_server_table])
-def test_a_stage_added_first_sees_every_code_and_can_refuse_it(broker: Broker, fill) -> None:
+@pytest.mark.parametrize("port", ["broker", "name server"])
+def test_a_stage_of_both_ports_sees_every_code_of_each_and_can_refuse_it(broker: Broker, port: str) -> None:
     seen: list[int] = []
 
     def refuse(request: Request) -> None:
         seen.append(request.command.code)
         raise MessageError("not you", ResponseCode.NO_PERMISSION)
 
-    table = RequestTable("broker")
-    fill(table, broker, first_stages=[refuse])
+    tables = {name: RequestTable(name) for name in ("broker", "name server")}
+    fill_tables(*tables.values(), broker, stages_of_both_ports=[refuse])
+    table = tables[port]
     codes = sorted(table.processors)
     wire = Wire()
     table.requests_received(wire, [Command(code=code) for code in codes])
