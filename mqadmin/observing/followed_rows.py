@@ -100,7 +100,7 @@ class FollowedRows:
         # before the others had told what is theirs.
         named = rows.keys() if self._answering else rows.keys() | attributing.brokers_of(cluster)
         self._gone |= named - self._masters
-        synchroniser.apply_brokers(cluster, observed, now)
+        synchroniser.apply_brokers(cluster, observed, now, is_watched=True)
         for known_names in (self._away, self._true_until, self._resting):
             for name in known_names.keys() - self._masters:
                 del known_names[name]

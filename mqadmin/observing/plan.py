@@ -19,6 +19,7 @@ from django.db.models import Model
 
 from mqadmin.clusters import waiting
 from mqadmin.clusters.models import (
+    Broker,
     Group,
     Member,
     Subscription,
@@ -27,6 +28,7 @@ from mqadmin.clusters.models import (
     TopicQueue,
 )
 from mqadmin.observing.observation import (
+    BrokerObserved,
     GroupObserved,
     MemberObserved,
     QueueObserved,
@@ -68,6 +70,19 @@ def topics(
             row.seen_at = at
             changed.append(row)
     return changed
+
+
+def listed_broker(row: Broker, observed: BrokerObserved, at: datetime, *, is_watched: bool) -> bool:
+    """Sets what is observed of a broker; returns whether its row is to be written.
+
+    `is_watched`: the lease says up to when the row is true, so that it was seen again is no news.
+    """
+    version = observed.version if observed.version is not None else row.version
+    is_news = _set(row, address=observed.address, last_error=observed.error, version=version)
+    is_seen = not observed.error and (is_news or not is_watched or row.seen_at is None)
+    if is_seen:
+        row.seen_at = at
+    return is_news or is_seen
 
 
 def _forget(row: Topic | Group, broker: str, at: datetime, summed: Callable[[list[Any]], dict[str, Any]]) -> bool:

@@ -1,12 +1,10 @@
-"""One cycle of polling, every 15 s: claims it, polls the cluster, writes what was found."""
+"""One cycle of polling, every 15 s: polls the cluster, writes what was found. Which worker does: `polling_claim.py`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from datetime import datetime, timedelta
-
-from django.db.models import Q
+from collections.abc import Callable, Collection
+from datetime import datetime
 
 from mqadmin.clusters.looking import looked_at_groups
 from mqadmin.clusters.models import (
@@ -29,14 +27,6 @@ from remoting.wire.bodies.message_queue import MessageQueue
 POLL_INTERVAL_S = 15
 # More than a cycle asks out of turn.
 URGENT_MAX = 200
-# Just below a whole number of beats, so that a beat that is a little early does not skip one.
-_CLAIM_AFTER = timedelta(seconds=POLL_INTERVAL_S - 1)
-
-
-def claim(cluster: Cluster, now: datetime) -> bool:
-    """Claims the cycle that is due; returns False when none is, or another worker has it."""
-    is_due = Q(last_tried_at=None) | Q(last_tried_at__lte=now - _CLAIM_AFTER)
-    return Cluster.objects.filter(is_due, pk=cluster.pk).update(last_tried_at=now) > 0
 
 
 def urgent(cluster: Cluster, now: datetime) -> Urgent:
@@ -64,8 +54,8 @@ def known_store_times(cluster: Cluster, groups: Collection[str]) -> set[NextMess
     }
 
 
-def poll_once(cluster: Cluster, now: datetime) -> None:
-    """Writes what one cycle found, or why it found nothing."""
+def poll_once(cluster: Cluster, now: datetime, keep_claim: Callable[[], None] = lambda: None) -> None:
+    """Writes what one cycle found, or why it found nothing. `keep_claim` raises where no more is to be written."""
     cursors = Cursors(cluster.topic_cursor, cluster.group_cursor)
     expected = set(cluster.brokers.values_list("name", flat=True))
     first = urgent(cluster, now)
@@ -89,9 +79,11 @@ def poll_once(cluster: Cluster, now: datetime) -> None:
             spent,
         )
     except GatewayError as error:
+        keep_claim()
         costs.write(cluster, spent.take(), now)
         note_unreachable(cluster, str(error), now)
         return
+    keep_claim()
     costs.write(cluster, spent.take(), now)
     note_resumed(cluster, now)
     was_unreachable = cluster.state == ClusterState.UNREACHABLE
@@ -111,7 +103,8 @@ def poll_once(cluster: Cluster, now: datetime) -> None:
     )
     is_all_listed = expected <= {broker.name for broker in found.brokers} or found.error is None
     synchroniser.apply_brokers(cluster, found.brokers, now, deletes=is_all_listed)
-    synchroniser.apply(cluster, found.observation, is_watched=False)
+    synchroniser.apply(cluster, found.observation, is_watched=False, between_parts=keep_claim)
+    keep_claim()
     publish(ticked, Ticked(cluster, now, is_watched=False))
     # What was away may come back as something else: then whether it can be followed is asked again.
     kind = ClusterKind.UNKNOWN if was_unreachable else ClusterKind(cluster.kind)

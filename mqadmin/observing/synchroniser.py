@@ -69,10 +69,18 @@ def apply(
         return application.run(at_the_end)
 
 
-def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: datetime, *, deletes: bool = True) -> None:
+def apply_brokers(
+    cluster: Cluster,
+    observed: Sequence[BrokerObserved],
+    at: datetime,
+    *,
+    is_watched: bool = False,
+    deletes: bool = True,
+) -> None:
     """Writes the brokers that the name servers list, and deletes those that they do not list any more.
 
-    `deletes` False: a name server is silent, so one that is not listed may still be there.
+    `is_watched`: a row without news is not written. `deletes` False: a name server is silent, so one that is not listed
+    may still be there.
     """
     with transaction.atomic():
         rows = {(row.name, row.broker_id): row for row in cluster.brokers.all()}
@@ -80,10 +88,8 @@ def apply_brokers(cluster: Cluster, observed: Sequence[BrokerObserved], at: date
             row = rows.pop((broker.name, broker.broker_id), None) or Broker(
                 cluster=cluster, name=broker.name, broker_id=broker.broker_id
             )
-            row.address, row.last_error = broker.address, broker.error
-            row.version = broker.version if broker.version is not None else row.version
-            row.seen_at = row.seen_at if broker.error else at
-            row.save()
+            if plan.listed_broker(row, broker, at, is_watched=is_watched):
+                row.save()
         if deletes:
             Broker.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
 

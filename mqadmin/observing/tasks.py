@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from mqadmin.clusters.default_cluster import ensure_default_cluster
 from mqadmin.clusters.models import POLLED_KINDS, Cluster
-from mqadmin.observing import leases, polling_cycle
+from mqadmin.observing import leases, polling_claim
 from mqadmin.observing.following import Follower
 from remoting.shutdown_signal import ShutdownSignal
 
@@ -30,8 +30,8 @@ def ensure_observing() -> None:
     clusters = list(Cluster.objects.all())
     polled = [cluster for cluster in clusters if cluster.kind in POLLED_KINDS]
     for cluster in polled:
-        if polling_cycle.claim(cluster, now):
-            poll_cluster.delay(cluster.pk)
+        if polling_claim.offer(cluster, now):
+            poll_cluster.apply_async(args=(cluster.pk,), expires=polling_claim.OFFERED_FOR_S)
     if len(polled) < len(clusters) and (holder := leases.grant(now)):
         follow_clusters.apply_async(args=(str(holder),), expires=leases.LEASE_S)
 
@@ -45,10 +45,8 @@ def follow_clusters(self: Task[Any, None], holder: str) -> None:
 
 @shared_task
 def poll_cluster(cluster_id: int) -> None:
-    """Runs one cycle."""
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is not None:
-        polling_cycle.poll_once(cluster, timezone.now())
+    """Runs one cycle, unless another worker has one of that cluster."""
+    polling_claim.run_cycle(cluster_id, timezone.now())
 
 
 @worker_init.connect

@@ -16,13 +16,14 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from mqadmin.clusters.bulk import CHUNK
-from mqadmin.clusters.models import Cluster, Topic
+from mqadmin.clusters.models import Broker, Cluster, Topic
 from mqadmin.deadletters.dead_message import replay_of
 from mqadmin.deadletters.failing import reasons
 from mqadmin.observing.gateway import DelayReading, Failures, GatewayError, QueuePlace, ask
 from mqadmin.retries.attempts import read_attempt
 from mqadmin.retries.models import DelayQueue, DelayRead, FailedAttempt
 from mqadmin.retries.signals import ReplayedAttempt, ReplayedFailed, replayed_failed
+from remoting.wire.bodies.route import MASTER_ID
 from remoting.wire.bodies.topics import TopicOffset
 from remoting.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from remoting.wire.stored_message import StoredMessage
@@ -34,6 +35,9 @@ STEP_S = 10.0
 # Of one queue. Messages that senders delay wait there, too: further behind than that, the oldest are passed over, so
 # that what waits now is found soon.
 BEHIND_MAX = 100_000
+# Where nothing comes, and nobody vouches for that, up to when a broker is read is written so often: what became of a
+# replayed message is known that much later, and each further row would only say that time has passed.
+READ_NOTED_EVERY = timedelta(seconds=60)
 # A chain of retries with the usual delays takes five hours; brokers keep messages for three days.
 KEPT_FOR = timedelta(days=7)
 # Rows deleted in one statement, so that it never holds SQLite's only writer for long.
@@ -43,33 +47,54 @@ REMOVE_BATCH = 1000
 Queue = tuple[str, str, int]
 
 
-def index_step(cluster: Cluster, *, step_s: float = STEP_S) -> int:
-    """Reads what came to the cluster's delay queues, for `step_s` at most; returns how many attempts were new."""
+def index_step(cluster: Cluster, brokers: Sequence[Broker] | None = None, *, step_s: float = STEP_S) -> int:
+    """Reads what came to the delay queues of masters (None: all of the cluster), for `step_s` at most.
+
+    Returns how many attempts were new. The brokers' rows say how far a follower had read their watches before.
+    """
     ends_s, count = time.monotonic() + step_s, 0
-    masters = dict(cluster.brokers.filter(broker_id=0).values_list("name", "address"))
+    asked = list(cluster.brokers.filter(broker_id=int(MASTER_ID))) if brokers is None else brokers
+    masters = {broker.name: broker.address for broker in asked}
     asked_at = timezone.now()
     ends, told = _ends(cluster, masters)
     behind = _behind(cluster, ends)
+    with_news = {queue.broker_name for queue in behind}
     while behind and time.monotonic() < ends_s:
         count += _read(cluster, masters, behind[:QUEUES_AT_ONCE])
         # Round about, so that one that grows faster than it is read does not keep the others waiting.
         behind = behind[QUEUES_AT_ONCE:] + [
             queue for queue in behind[:QUEUES_AT_ONCE] if not queue.problem and queue.next_offset < _end(ends, queue)
         ]
-    _note_read(cluster, ends, told, asked_at)
+    whole = told - _unread(cluster, ends)
+    _note_read(cluster, [broker for broker in asked if broker.name in whole], with_news, asked_at)
     return count
 
 
-def _note_read(cluster: Cluster, ends: Mapping[Queue, TopicOffset], told: Collection[str], asked_at: datetime) -> None:
-    """Notes of the brokers that told all their ends, and are read up to them, when they were asked."""
-    behind = {
+def _unread(cluster: Cluster, ends: Mapping[Queue, TopicOffset]) -> set[str]:
+    """Returns the brokers that have a queue which is not read up to its end."""
+    return {
         row.broker_name
         for row in cluster.delay_queues.all()
         if row.problem
         or ((key := (row.broker_name, row.topic_name, row.queue_id)) in ends and row.next_offset < ends[key].max_offset)
     }
-    for name in sorted(set(told) - behind):
-        DelayRead.objects.update_or_create(cluster=cluster, broker_name=name, defaults={"read_until": asked_at})
+
+
+def _note_read(cluster: Cluster, read: Sequence[Broker], with_news: Collection[str], asked_at: datetime) -> None:
+    """Notes of the brokers that are read up to their ends when they were asked, where that is news."""
+    known = {row.broker_name: row for row in cluster.delay_reads.all()}
+    for broker in sorted(read, key=lambda broker: broker.name):
+        row, position = known.get(broker.name), {"boot": broker.boot, "revision": broker.revision}
+        is_current = (
+            row is not None
+            and row.read_until is not None
+            and (row.boot, row.revision) == (broker.boot, broker.revision)
+            and asked_at - row.read_until < READ_NOTED_EVERY
+        )
+        if broker.name in with_news or not is_current:
+            DelayRead.objects.update_or_create(
+                cluster=cluster, broker_name=broker.name, defaults={"read_until": asked_at, **position}
+            )
 
 
 def _ends(cluster: Cluster, masters: Mapping[str, str]) -> tuple[dict[Queue, TopicOffset], set[str]]:
@@ -210,7 +235,7 @@ def _add_reasons(cluster: Cluster, rows: Sequence[FailedAttempt]) -> None:
 def _note_problem(queue: DelayQueue, problem: str) -> None:
     """Says why the queue was not read; the next step tries again."""
     queue.problem = problem
-    DelayQueue.objects.filter(pk=queue.pk).update(problem=problem)
+    DelayQueue.objects.filter(pk=queue.pk).exclude(problem=problem).update(problem=problem)
 
 
 def remove_old(now: datetime) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 
 from django.db import models
 
 from mqadmin.clusters.models import NAME_CHARS_MAX, Cluster
 from mqadmin.deadletters.models import FAILURE_CLASS_CHARS_MAX, FAILURE_TEXT_CHARS_MAX, KEYS_CHARS_MAX
+from mqadmin.retries import watching
+from remoting.wire.bodies.route import MASTER_ID
 
 
 class DelayQueue(models.Model):
@@ -39,13 +42,16 @@ class DelayQueue(models.Model):
 class DelayRead(models.Model):
     """How far the delay queues of a broker are read together: what waited there at `read_until` is known.
 
-    `skipped_at`: when some that had waited were passed over, without being looked at; null: never.
+    `skipped_at`: when some that had waited were passed over, without being looked at; null: never. `boot`, `revision`:
+    how far the watch of the broker had been read by then; while it tells nothing more, nothing came.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="delay_reads", db_index=False)
     broker_name = models.CharField(max_length=NAME_CHARS_MAX)
     read_until = models.DateTimeField(null=True, blank=True)
     skipped_at = models.DateTimeField(null=True, blank=True)
+    boot = models.CharField(max_length=64, blank=True, default="")
+    revision = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["cluster", "broker_name"], name="mq_delay_read_identity"),)
@@ -56,7 +62,31 @@ class DelayRead(models.Model):
     def has_seen(self, sent_at: datetime) -> bool:
         """Returns whether a failed attempt of a message that was sent then would be known."""
         is_read = self.read_until is not None and self.read_until > sent_at
+        if not is_read:
+            is_read = self._unchanged_until is not None and self._unchanged_until > sent_at
         return is_read and (self.skipped_at is None or self.skipped_at < sent_at)
+
+    @cached_property
+    def _unchanged_until(self) -> datetime | None:
+        """Returns up to when nothing more came, as far as the follower vouches for that; None: it does not."""
+        cluster = Cluster.objects.with_freshness().get(pk=self.cluster_id)
+        broker = cluster.brokers.filter(name=self.broker_name, broker_id=int(MASTER_ID)).first()
+        if broker is None or watching.has_news(cluster, broker, self.boot, self.revision):
+            return None
+        return watching.watched_until(cluster)
+
+
+class RetryReading(models.Model):
+    """Who reads the delay queues of a cluster, and when that was done last; no row: nobody ever did."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="retry_reading", primary_key=True)
+    # Until then one worker reads them; null: none does.
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    # When the last reading began.
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"reading retries of {self.cluster}"
 
 
 class FailedAttempt(models.Model):

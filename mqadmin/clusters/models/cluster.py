@@ -64,6 +64,8 @@ class Cluster(models.Model):
     brokers_away = models.JSONField(default=dict, blank=True)
     # Of a followed cluster whose answers are large: up to when its rows are true while it is not asked; null: it is.
     resting_since = models.DateTimeField(null=True, blank=True)
+    # Of a polled cluster: until then one worker has its cycle (`observing/polling_claim.py`); null: none has.
+    poll_claimed_until = models.DateTimeField(null=True, blank=True)
     # How many requests the last polling cycle cost, and how long it took; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
     cycle_seconds = models.FloatField(null=True, blank=True)
@@ -89,6 +91,8 @@ class Cluster(models.Model):
         self.namesrv, self.rocketmq_name, self.kind, self.state = namesrv, "", ClusterKind.UNKNOWN, ClusterState.NEW
         self.last_synced_at, self.last_error, self.topic_cursor, self.group_cursor = None, "", "", ""
         self.brokers_away, self.resting_since, self.unreadable_next = {}, None, []
+        # A cycle that is under way writes no more.
+        self.poll_claimed_until = None
         self.save(
             update_fields=[
                 "namesrv",
@@ -102,6 +106,7 @@ class Cluster(models.Model):
                 "brokers_away",
                 "resting_since",
                 "unreadable_next",
+                "poll_claimed_until",
             ]
         )
 

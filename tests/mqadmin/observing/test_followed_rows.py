@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from mqadmin.clusters.models import Broker, Cluster, ClusterKind, Topic
 from mqadmin.observing.followed_rows import FollowedRows
@@ -16,6 +19,7 @@ from tests.support.scripted_broker import empty_body
 pytestmark = pytest.mark.django_db
 
 NAMESRV = "127.0.0.1:9876"
+SILENT = {"127.0.0.1:9877": "does not answer"}
 LISTED = KnownBrokers([BrokerData(broker_addrs={"0": "127.0.0.1:10911"}, broker_name="broker-a", cluster="shop")])
 
 
@@ -36,3 +40,18 @@ def test_follower_writes_nothing_of_a_cluster_that_has_other_name_servers() -> N
     assert (cluster.kind, cluster.state) == (ClusterKind.UNKNOWN, "new")
     assert not Broker.objects.exists()
     assert not Topic.objects.exists()
+
+
+def test_silent_name_server_has_no_row_of_a_broker_written_again_and_again() -> None:
+    cluster = Cluster.objects.create(name="shop", namesrv=NAMESRV)
+    rows = FollowedRows(cluster.pk, NAMESRV, None, lambda: None)
+    rows.begin(LISTED)
+    before = Broker.objects.values().get()
+    with CaptureQueriesContext(connection) as queries:
+        rows.begin(replace(LISTED, silent=SILENT))
+        rows.begin(KnownBrokers([], SILENT))
+    assert [query for query in queries if query["sql"].startswith(f'UPDATE "{Broker._meta.db_table}"')] == []
+    assert Broker.objects.values().get() == before
+    rows.note_away("broker-a", "connection refused")
+    rows.begin(KnownBrokers([], SILENT))
+    assert Broker.objects.get().last_error == "connection refused"

@@ -284,10 +284,3 @@ def test_silence_is_a_gap_in_the_history_and_not_a_straight_line(cluster: Cluste
     assert lags == [None, 0]
     cluster.refresh_from_db()
     assert [sample.lag for sample in history.unpack(cluster.lag_history)] == [None, 0]
-
-
-def test_cycle_is_claimed_once_per_interval(cluster: Cluster) -> None:
-    now = timezone.now()
-    assert polling_cycle.claim(cluster, now)
-    assert not polling_cycle.claim(cluster, now + timedelta(seconds=5))
-    assert polling_cycle.claim(cluster, now + timedelta(seconds=polling_cycle.POLL_INTERVAL_S))

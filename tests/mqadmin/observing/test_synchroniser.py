@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Group, Member, QueueOffset, Subscription, Topic, TopicQueue
@@ -293,6 +294,22 @@ def test_brokers_that_are_not_listed_any_more_are_deleted(cluster: Cluster) -> N
     synchroniser.apply_brokers(cluster, [failing], NOW + timedelta(seconds=1))
     row = cluster.brokers.get()
     assert (row.name, row.last_error, row.seen_at) == ("a", "refused", NOW)
+
+
+def test_brokers_that_are_polled_are_seen_again_and_watched_ones_are_written_with_news_alone(cluster: Cluster) -> None:
+    later = NOW + timedelta(seconds=1)
+
+    def listed(at: datetime, *, is_watched: bool, address: str = "a:1") -> datetime | None:
+        broker = BrokerObserved(name="a", broker_id=0, address=address)
+        synchroniser.apply_brokers(cluster, [broker], at, is_watched=is_watched)
+        return cluster.brokers.get().seen_at
+
+    assert listed(NOW, is_watched=True) == NOW
+    with CaptureQueriesContext(connection) as queries:
+        assert listed(later, is_watched=True) == NOW
+    assert not [query for query in queries if query["sql"].startswith("UPDATE")]
+    assert listed(later, is_watched=True, address="a:2") == later
+    assert listed(later + timedelta(seconds=1), is_watched=False, address="a:2") > later
 
 
 @pytest.mark.parametrize("part", range(1, 7))

@@ -130,6 +130,6 @@ def test_how_many_attempts_there_are(prod, queues, now, monkeypatch, told, expec
     group.refresh_from_db()
     members = [seed.make_member(group, f"m@{number}", now=now) for number in range(3)]
     statuses = [MemberStatus({}, reconsume_times_max=number) for number in told]
-    answered = tuple(failing.MemberTold(member, status) for member, status in zip(members, statuses, strict=False))
-    monkeypatch.setattr(failing, "members_told", lambda *_: failing.MembersTold(answered, 3, {}))
+    answered = tuple(failing.StatusAnswer(member, status) for member, status in zip(members, statuses, strict=False))
+    monkeypatch.setattr(failing, "members_told", lambda *_: failing.StatusAnswers(answered, 3, {}))
     assert limit_of(standing_of(prod, "billing", members), group) == expected
