@@ -8,6 +8,7 @@ after the next change.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ from consumer.engine.config import STOP_TIMEOUT_S
 from consumer.engine.push_consumer import PushConsumer
 
 LOOK_INTERVAL_S = 0.5
+# Signals that follow each other within this time are one: Ctrl-C that is held down.
+BURST_S = 1.0
 
 
 class StoppableRun:
@@ -63,12 +66,14 @@ def run_child(make: Callable[[], PushConsumer]) -> None:
     `remoting/shutdown_signal.py`.
     """
     run = StoppableRun(make)
-    is_ending = is_stopping = False
+    ended_s = -math.inf
+    is_stopping = False
 
     def end(*_: object) -> None:
-        nonlocal is_ending
-        is_first, is_ending = not is_ending, True
-        if is_first and not is_stopping:
+        nonlocal ended_s
+        before_s, ended_s = ended_s, time.monotonic()
+        # Code under way may catch what is raised here; then a later signal raises it again.
+        if not is_stopping and ended_s - before_s > BURST_S:
             raise SystemExit(0)
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -76,9 +81,11 @@ def run_child(make: Callable[[], PushConsumer]) -> None:
     try:
         autoreload.start_django(autoreload.get_reloader(), run.run)
     finally:
-        is_stopping = True
-        run.stop()
-        if is_ending:  # also where a file had changed: else the parent would start the next child
+        try:
+            is_stopping = True
+        finally:
+            run.stop()
+        if ended_s > -math.inf:  # also where a file had changed: else the parent would start the next child
             sys.exit(0)
 
 

@@ -120,18 +120,15 @@ def _following() -> str:
     """Says whether somebody asks the clusters, not whether they answer: a cluster that is down is no fault of ours."""
     now = timezone.now()
     try:
-        kinds = list(Cluster.objects.values_list("kind", "name", "last_tried_at"))
+        clusters = list(Cluster.objects.only("kind", "name", "last_tried_at", "poll_claimed_until"))
         renewed_at = FollowerLease.objects.values_list("renewed_at", flat=True).first()
     except DatabaseError:
         return "not known: the database does not answer"
     is_followed = renewed_at is not None and now - renewed_at < FOLLOWED_WITHIN
-    if any(kind not in POLLED_KINDS for kind, _, _ in kinds) and not is_followed:
+    if any(one.kind not in POLLED_KINDS for one in clusters) and not is_followed:
         return "nobody follows the clusters; is a worker of the queue following running, with beat and jobs?"
-    late = [
-        name
-        for kind, name, tried_at in kinds
-        if kind in POLLED_KINDS and (tried_at is None or now - tried_at > POLLED_WITHIN)
-    ]
+    asked = [one.asked_until(now) for one in clusters if one.kind in POLLED_KINDS]
+    late = [until for until in asked if until is None or now - until > POLLED_WITHIN]
     return f"{len(late)} clusters are not polled; is a worker of the queue jobs running, with beat?" if late else "ok"
 
 

@@ -66,6 +66,10 @@ class ComplaintLog:
         """Writes as `warn` does, at info level: what is no fault, but comes as often as a peer likes."""
         self._write(logging.INFO, subject, kind, message, *args)
 
+    def error(self, subject: str, kind: str, message: str, *args: object) -> None:
+        """Writes as `warn` does, at error level: what somebody has to mend."""
+        self._write(logging.ERROR, subject, kind, message, *args)
+
     def exception(self, subject: str, kind: str, message: str, *args: object) -> None:
         """Writes as `warn` does, as an error and with the traceback of the exception that is being handled."""
         self._write(logging.ERROR, subject, kind, message, *args, with_traceback=True)

@@ -30,7 +30,7 @@ class ConfigFileUnwritable(MessageError):
 
     def __init__(self, path: Path, error: OSError, complaints: ComplaintLog) -> None:
         # Heartbeats and pulls create groups: while the disk takes nothing, each of them fails here.
-        complaints.warn(path.name, "not written", "%s cannot be written: %s", path, error)
+        complaints.error(path.name, "not written", "%s cannot be written: %s", path, error)
         super().__init__(f"{path} cannot be written: {error.strerror or error}", ResponseCode.SERVICE_NOT_AVAILABLE)
 
 

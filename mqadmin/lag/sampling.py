@@ -107,7 +107,7 @@ def quality(cluster: Cluster, now: datetime) -> Quality:
         return Quality(SpanState.FAILED, f"the cluster does not answer: {cluster.last_error}")
     # A polled cluster of which a broker is silent was asked, and not synced.
     is_asked = cluster.state == ClusterState.PARTIAL and cluster.kind in POLLED_KINDS
-    until = cluster.last_tried_at if is_asked else cluster.observing_until
+    until = cluster.asked_until(now) if is_asked else cluster.observing_until
     if until is None or now - until > FRESH_FOR:
         return Quality(SpanState.FAILED, "nothing follows the cluster")
     if cluster.brokers_away:

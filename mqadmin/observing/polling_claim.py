@@ -1,9 +1,10 @@
 """Which worker polls a cluster: a claim in the cluster's row that has an end, changed by conditional updates alone.
 
-A cycle is offered to workers when it is due and nobody has one; the worker that begins it claims it. So a task that
-waits in the queue claims nothing, and expires when it has waited for too long (OFFERED_FOR_S). A claim is kept up while
-the cycle asks and writes, and released when it has ended, however it did. One whose worker was killed ends by itself;
-should that cycle be alive after all, it learns so before it writes its next part, and writes no more.
+A cycle is offered to workers when it is due and nobody has one, those clusters first that were not asked for longest;
+the worker that begins it claims it. So a task that waits in the queue claims nothing. When it has waited for too long
+(OFFERED_FOR_S) it expires, and is offered again, before those that had their turn. A claim is kept up while the cycle
+asks and writes, and released when it has ended, however it did. One whose worker was killed ends by itself; should that
+cycle be alive after all, it learns so before it writes its next part, and writes no more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from mqadmin.clusters.models import POLLED_KINDS, Cluster
@@ -58,23 +59,29 @@ class PollingClaim:
 
     def release(self) -> None:
         """Lets others have the next cycle; does nothing where it was lost."""
-        self._held().update(poll_claimed_until=None)
+        self._held().update(poll_claimed_until=None, last_tried_at=self.clock())
 
     def _held(self) -> QuerySet[Cluster]:
         return Cluster.objects.filter(pk=self.cluster_id, poll_claimed_until=self.until)
 
 
+def in_turn() -> QuerySet[Cluster]:
+    """Returns the polled clusters, those first that were not asked for longest."""
+    return Cluster.objects.filter(kind__in=POLLED_KINDS).order_by(F("last_tried_at").asc(nulls_first=True), "pk")
+
+
 def offer(cluster: Cluster, now: datetime) -> bool:
     """Returns whether a cycle is due that nobody has, and that nobody else offers to workers."""
-    is_due = Q(last_tried_at=None) | Q(last_tried_at__lte=now - timedelta(seconds=OFFERED_FOR_S))
-    return Cluster.objects.filter(is_due, _is_free(now), pk=cluster.pk).update(last_tried_at=now) > 0
+    is_due = Q(poll_offered_at=None) | Q(poll_offered_at__lte=now - timedelta(seconds=OFFERED_FOR_S))
+    return Cluster.objects.filter(is_due, _is_free(now), pk=cluster.pk).update(poll_offered_at=now) > 0
 
 
 def take(cluster_id: int, now: datetime) -> PollingClaim | None:
     """Returns the claim of the cycle; None where another worker has it, or the cluster is not polled any more."""
     until = now + CLAIMED_FOR
     free = Cluster.objects.filter(_is_free(now), pk=cluster_id, kind__in=POLLED_KINDS)
-    return PollingClaim(cluster_id, until) if free.update(poll_claimed_until=until) else None
+    is_taken = free.update(poll_claimed_until=until, last_tried_at=now) > 0
+    return PollingClaim(cluster_id, until) if is_taken else None
 
 
 def run_cycle(cluster_id: int, now: datetime) -> bool:

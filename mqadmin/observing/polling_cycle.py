@@ -106,6 +106,7 @@ def poll_once(cluster: Cluster, now: datetime, keep_claim: Callable[[], None] = 
     synchroniser.apply(cluster, found.observation, is_watched=False, between_parts=keep_claim)
     keep_claim()
     publish(ticked, Ticked(cluster, now, is_watched=False))
+    keep_claim()
     # What was away may come back as something else: then whether it can be followed is asked again.
     kind = ClusterKind.UNKNOWN if was_unreachable else ClusterKind(cluster.kind)
     note_reachable(cluster, kind, now, partly=str(found.error) if found.error else "")

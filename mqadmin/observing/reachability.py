@@ -54,13 +54,12 @@ def _note(cluster: Cluster, state: ClusterState, error: str, now: datetime) -> N
     if cluster.state != state:
         cluster.state_since = now
         logger.info("cluster %s is %s%s", cluster.name, state.label, f": {error}" if error else "")
-    cluster.state, cluster.last_error, cluster.last_tried_at = state, error, now
+    cluster.state, cluster.last_error = state, error
     cluster.save(
         update_fields=[
             "state",
             "state_since",
             "last_error",
-            "last_tried_at",
             "kind",
             "last_synced_at",
             "brokers_away",

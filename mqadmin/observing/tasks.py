@@ -27,12 +27,10 @@ def ensure_observing() -> None:
     """Starts, every few seconds, the follower where none is alive, and a cycle of polling where one is due."""
     now = timezone.now()
     ensure_default_cluster()
-    clusters = list(Cluster.objects.all())
-    polled = [cluster for cluster in clusters if cluster.kind in POLLED_KINDS]
-    for cluster in polled:
+    for cluster in polling_claim.in_turn():
         if polling_claim.offer(cluster, now):
             poll_cluster.apply_async(args=(cluster.pk,), expires=polling_claim.OFFERED_FOR_S)
-    if len(polled) < len(clusters) and (holder := leases.grant(now)):
+    if Cluster.objects.exclude(kind__in=POLLED_KINDS).exists() and (holder := leases.grant(now)):
         follow_clusters.apply_async(args=(str(holder),), expires=leases.LEASE_S)
 
 

@@ -49,10 +49,10 @@ def _gained(
 
 def _let_go(before: Mapping[str, Holding], told: Mapping[str, Holding], left: AbstractSet[str]) -> Iterator[QueueMove]:
     now = {one: held for one, held in {**before, **told}.items() if one not in left}
+    # Where it went is told by `_gained`.
+    taken = {queue for one, holds in told.items() for queue in holds - before.get(one, frozenset())}
     for client_id, held in before.items():
-        for queue in held - now.get(client_id, frozenset()):
-            holders = [one for one, holds in now.items() if queue in holds]
-            # One that has it since now only is told of by `_gained`.
-            taker = next((one for one in holders if queue in before.get(one, ())), "")
-            if taker or (client_id in told and not holders):
-                yield QueueMove(queue, client_id, taker)
+        for queue in held - now.get(client_id, frozenset()) - taken:
+            holder = next((one for one, holds in now.items() if queue in holds), "")
+            if holder or client_id in told:
+                yield QueueMove(queue, client_id, holder)

@@ -126,7 +126,7 @@ class Reader:
         for (offset, size), is_right in pairs:
             if not is_right:
                 words = "topic %s: a queue entry points to commit-log offset %d, but no message of %d bytes is there"
-                self._complaints.warn(topic, "damaged queue entry", words, topic, offset, size)
+                self._complaints.error(topic, "damaged queue entry", words, topic, offset, size)
         sound = [content[offset - start : offset - start + size] for (offset, size), is_right in pairs if is_right]
         return len(sound), sound
 

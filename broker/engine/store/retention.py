@@ -158,7 +158,7 @@ class Retention:
         if error is not None:
             # A tool may ask for the next one as often as it likes.
             words = "%s cannot be deleted; the next removal tries again: %s"
-            self._complaints.warn("retention", "not deleted", words, removal.name, error)
+            self._complaints.error("retention", "not deleted", words, removal.name, error)
             return
         logger.info("removed: %s; the log begins at %d", removal.name, self._log.min_offset)
         try:

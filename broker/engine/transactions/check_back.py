@@ -165,7 +165,7 @@ class CheckBack:
             reason = "it is too old" if is_old else f"its producers were asked {check_times(half)} times"
             # A producer that ends none of its transactions has all of them given up; each is in the topic named here.
             words = "the transaction of %s is given up, %s; it is kept in TRANS_CHECK_MAX_TIME_TOPIC"
-            self._complaints.warn(_topic_of(half), "given up", words, half, reason)
+            self._complaints.error(_topic_of(half), "given up", words, half, reason)
             return _Due(half, given_up(half), None)
         client = self._producers.next(half.properties.get(Property.PGROUP, ""))
         return _Due(half, next_version(half, is_checked=True), client) if client is not None else None
@@ -200,7 +200,7 @@ class CheckBack:
             else:
                 half = dues[0].half
                 words = "the transaction of %s cannot be checked: %s"
-                self._complaints.warn(_topic_of(half), "not checked", words, half, error)
+                self._complaints.error(_topic_of(half), "not checked", words, half, error)
             return
         yield from zip(dues, appended, strict=True)
 

@@ -91,7 +91,7 @@ class OpMessages:
         except StoreError as error:
             # With each end that follows, once there are enough of them for a message.
             words = "the op message of %d ended transactions is not stored yet: %s"
-            self._complaints.warn(OP_HALF_TOPIC, "not stored", words, len(ended), error)
+            self._complaints.error(OP_HALF_TOPIC, "not stored", words, len(ended), error)
             self._timer = asyncio.get_running_loop().call_later(RETRY_S, self.write)
             return
         self._gathered, self._gathered_chars = [], 0

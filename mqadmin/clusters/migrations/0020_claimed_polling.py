@@ -9,6 +9,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="cluster",
+            name="poll_offered_at",
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name="cluster",
             name="poll_claimed_until",
             field=models.DateTimeField(blank=True, null=True),
         ),

@@ -56,6 +56,7 @@ class Cluster(models.Model):
     kind = models.CharField(max_length=10, choices=ClusterKind, blank=True, default=ClusterKind.UNKNOWN)
     state = models.CharField(max_length=12, choices=ClusterState, default=ClusterState.NEW)
     state_since = models.DateTimeField(default=timezone.now)
+    # Of a polled cluster: when a worker asked it last (`asked_until`).
     last_tried_at = models.DateTimeField(null=True, blank=True)
     last_synced_at = models.DateTimeField(null=True, blank=True)
     last_error = models.TextField(blank=True, default="")
@@ -64,7 +65,9 @@ class Cluster(models.Model):
     brokers_away = models.JSONField(default=dict, blank=True)
     # Of a followed cluster whose answers are large: up to when its rows are true while it is not asked; null: it is.
     resting_since = models.DateTimeField(null=True, blank=True)
-    # Of a polled cluster: until then one worker has its cycle (`observing/polling_claim.py`); null: none has.
+    # Of a polled cluster: when its cycle was offered to workers last, and until when one has it; null: none has
+    # (`observing/polling_claim.py`).
+    poll_offered_at = models.DateTimeField(null=True, blank=True)
     poll_claimed_until = models.DateTimeField(null=True, blank=True)
     # How many requests the last polling cycle cost, and how long it took; null where the cluster is watched.
     cycle_request_count = models.PositiveIntegerField(null=True, blank=True)
@@ -148,6 +151,11 @@ class Cluster(models.Model):
         """Returns up to when somebody observed the cluster, whose rows may be older while it rests."""
         is_followed = self.kind == ClusterKind.OURS and self.state in (ClusterState.REACHABLE, ClusterState.PARTIAL)
         return _later(self.last_synced_at, self.followed_until) if is_followed else self.last_synced_at
+
+    def asked_until(self, now: datetime) -> datetime | None:
+        """Returns up to when somebody asked the polled cluster, whether it answered or not; None: nobody did."""
+        is_under_way = self.poll_claimed_until is not None and self.poll_claimed_until > now
+        return now if is_under_way else self.last_tried_at
 
     def _away_since(self, names: Iterable[str]) -> list[datetime]:
         known = (self.brokers_away[name] for name in names)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from mqadmin.clusters.models import Cluster, Topic
 from mqadmin.observing import polling_claim, polling_cycle, tasks
@@ -152,6 +153,45 @@ def test_cycle_that_keeps_its_claim_writes_what_it_found(cluster: Cluster, broke
     assert Topic.objects.get().name == "orders"
     cluster.refresh_from_db()
     assert (cluster.state, cluster.poll_claimed_until) == ("reachable", None)
+
+
+def test_cluster_that_was_not_asked_for_longest_is_offered_first_whoever_was_offered_last(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow clusters keep all workers busy meanwhile: the offer of the one that had no turn expires."""
+    starved = Cluster.objects.create(name="starved", namesrv="127.0.0.1:2", kind="apache")
+    sent: list[int] = []
+    monkeypatch.setattr(tasks.follow_clusters, "apply_async", lambda **_: None)
+    monkeypatch.setattr(tasks.poll_cluster, "apply_async", lambda args, **_: sent.append(args[0]))
+    tasks.ensure_observing()
+    claim = polling_claim.take(cluster.pk, timezone.now())
+    assert claim is not None
+    claim.release()
+    Cluster.objects.update(poll_offered_at=timezone.now() - timedelta(seconds=OFFERED_FOR_S))
+    tasks.ensure_observing()
+    assert sent == [cluster.pk, starved.pk, starved.pk, cluster.pk]
+
+
+def test_cycle_says_until_its_end_that_the_cluster_is_asked(cluster: Cluster) -> None:
+    assert cluster.asked_until(NOW) is None
+    claim = polling_claim.take(cluster.pk, NOW)
+    assert claim is not None
+    claim.clock = lambda: NOW + timedelta(seconds=80)
+    cluster.refresh_from_db()
+    assert cluster.asked_until(NOW + timedelta(seconds=70)) == NOW + timedelta(seconds=70)
+    claim.release()
+    cluster.refresh_from_db()
+    assert cluster.asked_until(NOW + timedelta(seconds=90)) == NOW + timedelta(seconds=80)
+
+
+def test_cluster_that_got_other_name_servers_while_what_was_found_is_measured_keeps_them(
+    cluster: Cluster, broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling_cycle, "publish", lambda *_: Cluster.objects.get().point_at("127.0.0.1:1"))
+    Cluster.objects.update(namesrv=broker.address)
+    assert polling_claim.run_cycle(cluster.pk, NOW)
+    cluster.refresh_from_db()
+    assert (cluster.namesrv, cluster.kind, cluster.state) == ("127.0.0.1:1", "", "new")
 
 
 def test_task_waits_for_a_worker_no_longer_than_until_the_next_one_is_offered(

@@ -31,6 +31,11 @@ CASES = {
         {"one": "0", "two": "", "three": "1"},
         [(1, "one", "three")],
     ),
+    "the first of two lets it go to a third, the other was not asked": (
+        {"one": "01", "two": "1"},
+        {"one": "0", "new": "1"},
+        [(1, "one", "new")],
+    ),
     "the first of two has left": ({"gone": "01", "two": "1"}, {"two": "1"}, [(1, "gone", "two")]),
     "one has left, nobody has its queue yet": ({"gone": "01", "two": "2"}, {"two": "2"}, []),
     "a queue of somebody who left": ({"gone": "1", "one": "0"}, {"one": "01"}, [(1, "gone", "one")]),
