@@ -230,8 +230,7 @@ def deleted(run: ScenarioRun) -> Any:
     observed: dict[str, Any] = {"pull": run.refusal(lambda: run.pull(puller, topic, 0))}
     run.stop(puller)  # its next heartbeat would make the group anew
     java.admin_call("deleteSubscriptionGroup", run.broker, group)
-    config = run.refusal(lambda: java.admin_call("getAllSubscriptionGroup", run.broker, 5000))
-    observed["is the group there"] = group in config["subscriptionGroupTable"]
+    observed["is the group there"] = group in java.group_configs(run.broker)
     return observed
 
 

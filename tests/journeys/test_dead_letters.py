@@ -26,7 +26,7 @@ def _no_redis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def groups_of(java, cluster) -> set[str]:
-    return set(java.admin_call("getAllSubscriptionGroup", cluster.broker, 5000)["subscriptionGroupTable"])
+    return set(java.group_configs(cluster.broker))
 
 
 def problems() -> list[str]:

@@ -23,8 +23,7 @@ BROKER = "broker-a"
 
 def settings(java: JavaClient, cluster: Cluster, group: str) -> dict[str, Any] | None:
     """As Apache's admin library reads them from the broker; None where it has no such group."""
-    table = java.admin_call("getAllSubscriptionGroup", cluster.broker, 5000)["subscriptionGroupTable"]
-    found: dict[str, Any] | None = table.get(group)
+    found: dict[str, Any] | None = java.group_configs(cluster.broker).get(group)
     return found
 
 
@@ -126,7 +125,7 @@ def test_what_a_topic_allows_is_set_and_taken_back(java, cluster, act, fresh) ->
 
     def read() -> tuple[int, int]:
         """From all at once: 4.9 has no request for one topic."""
-        found = java.admin_call("getAllTopicConfig", cluster.broker, 5000)["topicConfigTable"][topic]
+        found = java.topic_configs(cluster.broker)[topic]
         return found["perm"], found["readQueueNums"]
 
     assert read() == (4, 3)

@@ -25,7 +25,7 @@ DELETED = re.compile(r"losing-\d+")
 
 
 def groups_of(java, cluster) -> set[str]:
-    names = java.admin_call("getAllSubscriptionGroup", cluster.broker, 5000)["subscriptionGroupTable"]
+    names = java.group_configs(cluster.broker)
     return {name for name in names if not DELETED.fullmatch(name)}
 
 

@@ -23,7 +23,7 @@ BROKER = "broker-a"
 
 def settings(java: JavaClient, cluster: Cluster, topic: str) -> tuple[int, int, int] | None:
     """As Apache's admin library reads them from the broker, all at once: 4.9 has no request for one topic."""
-    read = java.admin_call("getAllTopicConfig", cluster.broker, 5000)["topicConfigTable"].get(topic)
+    read = java.topic_configs(cluster.broker).get(topic)
     return (read["readQueueNums"], read["writeQueueNums"], read["perm"]) if read is not None else None
 
 

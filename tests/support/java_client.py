@@ -13,6 +13,8 @@ from tests.support.java import DRIVER, QUICK_JVM, java_command
 from tests.support.waiting import wait_until
 
 VERSIONS = ("5.4.0", "4.9.8")
+# 5 s were too few once, on busy cores.
+TABLE_WITHIN_MS = 60_000
 
 
 class JavaError(ClientProcessError):
@@ -75,6 +77,14 @@ class JavaClient(ClientProcess):
     def admin_call(self, method: str, *arguments: Any) -> Any:
         """Any method of DefaultMQAdminExt."""
         return self.admin("call", method=method, arguments=arguments)
+
+    def group_configs(self, broker: str) -> dict[str, Any]:
+        """The settings of all groups on the broker at this address."""
+        return self.admin_call("getAllSubscriptionGroup", broker, TABLE_WITHIN_MS)["subscriptionGroupTable"]
+
+    def topic_configs(self, broker: str) -> dict[str, Any]:
+        """The settings of all topics on the broker at this address."""
+        return self.admin_call("getAllTopicConfig", broker, TABLE_WITHIN_MS)["topicConfigTable"]
 
 
 def message_queue(topic: str, queue_id: int = 0) -> dict[str, Any]:
