@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from mqadmin.clusters.bulk import CHUNK
+from mqadmin.clusters.claims import is_free
 from mqadmin.clusters.models import Cluster
 from mqadmin.deadletters.dead_message import DeadMessage, read_dead_message
 from mqadmin.deadletters.failing import reasons
@@ -53,12 +54,11 @@ def index_step(cluster: Cluster, *, step_s: float = STEP_S) -> int:
 
 def claim(cluster: Cluster, now: datetime) -> list[DeadLetterQueue]:
     """Claims up to QUEUES_AT_ONCE queues that reach further than they are indexed."""
-    free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    behind = DeadLetterQueue.objects.filter(free, cluster=cluster, end_offset__gt=F("next_offset"))
+    behind = DeadLetterQueue.objects.filter(is_free(now), cluster=cluster, end_offset__gt=F("next_offset"))
     claimed = []
     for queue in behind.order_by(F("claimed_until").asc(nulls_first=True), "pk")[:QUEUES_AT_ONCE]:
         until = now + timedelta(seconds=CLAIM_S)
-        if DeadLetterQueue.objects.filter(free, pk=queue.pk).update(claimed_until=until):
+        if DeadLetterQueue.objects.filter(is_free(now), pk=queue.pk).update(claimed_until=until):
             claimed.append(queue)
     return claimed
 

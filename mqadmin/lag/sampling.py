@@ -23,6 +23,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from mqadmin.clusters.bulk import chunks, insert
+from mqadmin.clusters.claims import is_free
 from mqadmin.clusters.models import POLLED_KINDS, VERDICT_RANKS, Cluster, ClusterState, TopicKind, Verdict
 from mqadmin.lag import broadcasting, packing, sampled_queues, sums, written
 from mqadmin.lag.lateness import LATE_AFTER_S
@@ -139,9 +140,8 @@ def note_cycle(cluster: Cluster, seen: Quality, at_s: int, *, seconds: float = 0
 
 def _claim(cluster: Cluster, now: datetime) -> SamplingState | None:
     SamplingState.objects.get_or_create(cluster=cluster)
-    is_free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     is_due = Q(sampled_at=None) | Q(sampled_at__lte=now - _CLAIM_AFTER)
-    free = SamplingState.objects.filter(is_free, is_due, cluster=cluster)
+    free = SamplingState.objects.filter(is_free(now), is_due, cluster=cluster)
     if not free.update(claimed_until=now + _CLAIMED_FOR):
         return None
     return SamplingState.objects.get(cluster=cluster)

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from mqadmin.clusters.claims import is_free
 from mqadmin.clusters.models import POLLED_KINDS, Cluster
 from mqadmin.observing.polling_cycle import POLL_INTERVAL_S, poll_once
 
@@ -73,13 +74,16 @@ def in_turn() -> QuerySet[Cluster]:
 def offer(cluster: Cluster, now: datetime) -> bool:
     """Returns whether a cycle is due that nobody has, and that nobody else offers to workers."""
     is_due = Q(poll_offered_at=None) | Q(poll_offered_at__lte=now - timedelta(seconds=OFFERED_FOR_S))
-    return Cluster.objects.filter(is_due, _is_free(now), pk=cluster.pk).update(poll_offered_at=now) > 0
+    return (
+        Cluster.objects.filter(is_due, is_free(now, "poll_claimed_until"), pk=cluster.pk).update(poll_offered_at=now)
+        > 0
+    )
 
 
 def take(cluster_id: int, now: datetime) -> PollingClaim | None:
     """Returns the claim of the cycle; None where another worker has it, or the cluster is not polled any more."""
     until = now + CLAIMED_FOR
-    free = Cluster.objects.filter(_is_free(now), pk=cluster_id, kind__in=POLLED_KINDS)
+    free = Cluster.objects.filter(is_free(now, "poll_claimed_until"), pk=cluster_id, kind__in=POLLED_KINDS)
     is_taken = free.update(poll_claimed_until=until, last_tried_at=now) > 0
     return PollingClaim(cluster_id, until) if is_taken else None
 
@@ -97,7 +101,3 @@ def run_cycle(cluster_id: int, now: datetime) -> bool:
     finally:
         claim.release()
     return True
-
-
-def _is_free(now: datetime) -> Q:
-    return Q(poll_claimed_until=None) | Q(poll_claimed_until__lte=now)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q
 
+from mqadmin.clusters.claims import is_free
 from mqadmin.clusters.models import Broker, Cluster, ClusterState
 from mqadmin.retries import watching
 from mqadmin.retries.models import RetryReading
@@ -47,9 +48,8 @@ def claimed(cluster: Cluster, now: datetime) -> Iterator[bool]:
     """Claims the reading of a cluster until the block ends; gives False where another worker has it, or just had it."""
     RetryReading.objects.get_or_create(cluster=cluster)
     until = now + CLAIMED_FOR
-    is_free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     is_due = Q(read_at=None) | Q(read_at__lte=now - READ_EVERY)
-    free = RetryReading.objects.filter(is_free, is_due, cluster=cluster)
+    free = RetryReading.objects.filter(is_free(now), is_due, cluster=cluster)
     is_claimed = free.update(claimed_until=until, read_at=now) > 0
     try:
         yield is_claimed
