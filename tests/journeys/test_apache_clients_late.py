@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.journeys.retries import RETURNS_AFTER_S, Retries
+from tests.journeys.retries import Retries
+from tests.journeys.return_delays import assert_first_delays
 from tests.support.java_client import JavaClient
 from tests.support.waiting import wait_until
 
@@ -49,9 +49,7 @@ def test_a_refused_message_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
     assert {message["topic"] for message in seen} == {retry.topic}
     assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
     assert len({message["offset_msg_id"] for message in seen}) == 3, "a returned message is stored anew"
-    gaps_s = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
-    for gap_s, (expected_s, next_s) in zip(gaps_s, itertools.pairwise(RETURNS_AFTER_S), strict=True):
-        assert expected_s <= gap_s < next_s
+    assert_first_delays(seen)
 
     undertaker = fresh("undertaker")
     java.consumer(undertaker, fresh("group"), f"%DLQ%{retry.group}")

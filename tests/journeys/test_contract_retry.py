@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
+from tests.journeys.return_delays import RETURNS_AFTER_S, return_delays_s
 from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
@@ -15,8 +16,6 @@ pytestmark = [pytest.mark.journey, pytest.mark.java]
 
 Seen = Callable[[], Any]
 AT_ONCE = {"do": "later", "context": {"delayLevelWhenNextConsume": 1}}
-# Without a level of the listener's own.
-FIRST_RETRY_MS = 10_000
 # No two runs pull with the same offsets around them.
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
 
@@ -52,7 +51,7 @@ def three_rounds(run: ScenarioRun) -> Any:
     origins = {each["properties"].get("ORIGIN_MESSAGE_ID") for each in came[1:]}
     return {
         "came": [run.comparable(each, *FREE) for each in came],
-        "after a second": all(1000 <= wait_ms < FIRST_RETRY_MS for wait_ms in gaps_ms(came)),
+        "after a second": all(1.0 <= delay_s < RETURNS_AFTER_S[0] for delay_s in return_delays_s(came)),
         "ids": ids,
         "origin is the first delivery": origins == {came[0]["offset_msg_id"]},
     }

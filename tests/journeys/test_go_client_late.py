@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from remoting.wire.command import Command
 from remoting.wire.headers.groups import GetConsumerRunningInfoHeader
 from remoting.wire.headers.typed import write_header
 from tests.journeys.conftest import Cluster
+from tests.journeys.return_delays import assert_first_delays
 from tests.support.asking import ask
 from tests.support.go_client import GoClient
 from tests.support.waiting import wait_until
@@ -23,10 +23,8 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.go]
 
 Fresh = Callable[[str], str]
-# One return, after 10 s; the second failure makes it a dead letter.
+# One return; the second failure makes it a dead letter.
 RETURNS_MAX = 1
-RETURNS_AFTER_S = 10.0
-SECOND_RETRY_S = 30.0
 # The client looks for new routes, and so for its retry topic, every 30 s.
 JUDGED_WITHIN_S = 200.0
 
@@ -105,7 +103,6 @@ def test_a_refused_message_returns_after_10_s_and_ends_as_a_dead_letter(
     assert [message["reconsume_times"] for message in seen] == [0, 1]
     assert {message["topic"] for message in seen} == {topic}
     assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
-    (gap_s,) = [(after["at_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(seen)]
-    assert RETURNS_AFTER_S <= gap_s < SECOND_RETRY_S
+    assert_first_delays(seen)
     assert (dead["topic"], dead["body"], dead["tags"], dead["keys"]) == (dead_topic, "refused-0", "tag", "key0")
     assert dead["properties"]["RETRY_TOPIC"] == topic
