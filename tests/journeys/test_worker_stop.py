@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 from pathlib import Path
 
 import psutil
@@ -31,6 +33,14 @@ def worker_env(folder: Path, redis: RedisServer, app: str) -> dict[str, str]:
     }
 
 
+def waiting_processes(env: dict[str, str]) -> int:
+    """How many processes of the pool have told the worker that they take tasks; it hands none to the others."""
+    name = f"jobs@{socket.gethostname()}"
+    answers = json.loads(celery(env, "inspect", "--json", "--destination", name, "--timeout", "60", "stats"))
+    count: int = answers[name]["pool"]["writes"]["inqueues"]["total"]
+    return count
+
+
 def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded"
     with RedisServer(tmp_path) as redis:
@@ -38,6 +48,7 @@ def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(
         with CeleryWorker("jobs", "jobs", tmp_path, env, concurrency=2) as worker:
             main = psutil.Process(worker.pid)
             pool_processes = main.children()
+            wait_until(lambda: waiting_processes(env) == len(pool_processes) == 2, what="a pool that takes tasks")
             for process in pool_processes:
                 process.suspend()
             celery(env, "call", "recording.work", "--kwargs", '{"body": "handed out"}', "--queue", "jobs")
