@@ -13,6 +13,7 @@ waits for the handler.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from types import FrameType
 
@@ -22,6 +23,9 @@ from consumer.hosting.instance import StopSignals
 
 # How long the main process may take to get the same signal: its handler runs at once, unless the machine is busy.
 MAIN_HEARS_WITHIN_S = 2.0
+# So often it is waited for anew while the signal waits for the main process, which a machine that swaps may halt.
+WAITS_MAX = 30
+_WAITING_SIGNALS = re.compile(rb"^ShdPnd:\s*([0-9a-f]+)$", re.MULTILINE)
 
 
 class _BlockedOverFork:
@@ -63,11 +67,12 @@ def let_sigterm_in() -> None:
 def leave_sigterm_to_main(stop: StopSignals) -> None:
     """Installs the handler in this process. `stop` is set by the main process when it is told to stop.
 
-    The handler waits, but takes no lock (the rule of `remoting/shutdown_signal.py`).
+    The handler waits, and reads what the kernel says of the main process, but takes no lock that others have (the rule
+    of `remoting/shutdown_signal.py`).
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if not stop.cold.is_set and stop.shutdown.wait_in_thread(MAIN_HEARS_WITHIN_S):
+        if not stop.cold.is_set and _main_hears(stop):
             return
         billiard.TERMSIGS_DEFAULT.add("SIGTERM")
         billiard.reset_signals()
@@ -76,3 +81,27 @@ def leave_sigterm_to_main(stop: StopSignals) -> None:
     # Else billiard would put its own handler in the place of this one when the process is initialised.
     billiard.TERMSIGS_DEFAULT.discard("SIGTERM")
     signal.signal(signal.SIGTERM, handle)
+
+
+def _main_hears(stop: StopSignals) -> bool:
+    """Waits for the main process to be told to stop; returns False when the signal was meant for this process alone."""
+    main = os.getppid()
+    waited = sigterm_waits_for(main)
+    for _ in range(WAITS_MAX):
+        if stop.shutdown.wait_in_thread(MAIN_HEARS_WITHIN_S):
+            return True
+        waits = sigterm_waits_for(main)
+        if not (waited or waits):
+            return False
+        waited = waits
+    return False
+
+
+def sigterm_waits_for(pid: int) -> bool:
+    """Tells whether the process was sent SIGTERM and has not yet run to handle it; where Linux does not say, False."""
+    try:
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
+            found = _WAITING_SIGNALS.search(status.read())
+    except OSError:
+        return False
+    return found is not None and bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)

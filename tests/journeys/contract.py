@@ -196,7 +196,7 @@ class ScenarioRun:
     # observations
 
     def refusal(self, act: Callable[[], Any]) -> Any:
-        """The act's value, or how the client refused it: kind of exception, and RocketMQ's code."""
+        """The act's value, or how it was refused: kind of exception, and RocketMQ's code."""
         try:
             return act()
         except JavaError as error:

@@ -1,28 +1,31 @@
-"""How long the broker kept a message that its listener refused, whenever the consumer read it then.
+"""How long a broker was asked to keep a message that its listener refused, and kept it.
 
-A member that has just joined may read its retry topic up to 30 s late: Apache's broker refuses pulls with a newer
-subscription than its last heartbeat told of (SUBSCRIPTION_NOT_LATEST), and Apache's client sends no heartbeat for it
-while another of its threads is sending one.
+Read from the broker, not from when its consumer sees the message again: one that has just joined may read its retry
+topic up to 30 s late. Apache's broker refuses pulls with a newer subscription than its last heartbeat told of
+(SUBSCRIPTION_NOT_LATEST), and Apache's client sends no heartbeat for it while another of its threads is sending one.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
 
-# Of the first three retries, unless the listener asks for others.
-RETURNS_AFTER_S = (10.0, 30.0, 60.0)
+from remoting.wire.names import SCHEDULE_TOPIC
+from tests.support.reading import all_messages
 
-
-def return_delays_s(deliveries: Iterable[dict[str, Any]]) -> list[float]:
-    """From each delivery (`at_ms`) until the broker stored the next (`stored_ms`)."""
-    return [(after["stored_ms"] - before["at_ms"]) / 1000 for before, after in itertools.pairwise(deliveries)]
+# Of the levels that the tests use.
+DELAYS_MS = {1: 1000, 3: 10_000, 4: 30_000}
+# Of the first retries, unless the listener asks for others.
+FIRST_LEVELS = (3, 4)
 
 
-def assert_first_delays(deliveries: Iterable[dict[str, Any]]) -> None:
-    """Each retry waited for as long as its number says, and not yet for as long as the one after it."""
-    for delay_s, (expected_s, next_s) in zip(
-        return_delays_s(deliveries), itertools.pairwise(RETURNS_AFTER_S), strict=False
-    ):
-        assert expected_s <= delay_s < next_s
+def assert_delayed(address: str, unique_key: str, returns_ms: Sequence[int], levels: Sequence[int]) -> None:
+    """`returns_ms`: when the broker stored each return of the message, which was to wait for the delay of its level."""
+    waits = sorted(
+        (message.store_timestamp_ms, level)
+        for level in DELAYS_MS
+        for message in all_messages(address, SCHEDULE_TOPIC, level - 1)
+        if message.unique_key == unique_key
+    )
+    assert [level for _, level in waits] == list(levels)
+    for (asked_ms, level), returned_ms in zip(waits, returns_ms, strict=True):
+        assert returned_ms - asked_ms >= DELAYS_MS[level]

@@ -28,6 +28,7 @@ from tests.mqadmin.alerts.conftest import Receiver, hook, make_rule, receiver  #
 from tests.support.callers import caller
 from tests.support.follower import follower_thread
 from tests.support.our_broker import OurBroker
+from tests.support.patience import answered
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True)]
@@ -90,7 +91,7 @@ async def test_from_a_listener_that_hangs_to_the_end_of_the_alert(
     member = PushConsumer(config, {"orders": Listener("orders", consume, "*", is_async=True)})
     try:
         for number in range(20):
-            await producer.send("orders", f"order {number}".encode())
+            await answered(producer.send, "orders", f"order {number}".encode())
         await member.start()
         await soon(lambda: Alert.objects.filter(name="billing", state="firing").exists(), "the alert")
         assert [one["kind"] for one in receiver.documents] == ["fired"]

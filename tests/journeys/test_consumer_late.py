@@ -6,7 +6,7 @@ import pytest
 
 from tests.journeys.conftest import Cluster
 from tests.journeys.refusals import BODY, KEYS, TAGS, Refusals
-from tests.journeys.return_delays import assert_first_delays
+from tests.journeys.return_delays import FIRST_LEVELS, assert_delayed
 from tests.support.reading import stored_messages
 from tests.support.refusing import GROUP, RETURNS_MAX, TOPIC
 from tests.support.waiting import wait_until
@@ -30,8 +30,9 @@ def test_a_message_whose_listener_always_raises_returns_after_10_and_30_s_and_en
         (refusal.message_id, TOPIC, TAGS, BODY)
     }
     returns = stored_messages(cluster.broker, f"%RETRY%{GROUP}")
-    stored_ms = {0: 0} | {each.reconsume_times: each.store_timestamp_ms for each in returns}
-    assert_first_delays({**delivery, "stored_ms": stored_ms[delivery["reconsume_times"]]} for delivery in seen)
+    assert_delayed(
+        cluster.broker, refusal.message_id, [message.store_timestamp_ms for message in returns], FIRST_LEVELS
+    )
 
     assert (dead.body, dead.tags, dead.keys) == (BODY.encode(), TAGS, [KEYS])
     assert (dead.unique_key, dead.properties["RETRY_TOPIC"]) == (refusal.message_id, TOPIC)

@@ -31,7 +31,9 @@ HEARD_WITHIN_S = 120.0
 def script(site: Site, **wanted: Any) -> Iterator[ClientConnection]:
     headers = {"Authorization": "Bearer mqa_story"}
     address = f"ws://127.0.0.1:{site.port}/ws/events"
-    with connect(address, additional_headers=headers, open_timeout=HEARD_WITHIN_S, close_timeout=1) as opened:
+    with connect(
+        address, additional_headers=headers, open_timeout=HEARD_WITHIN_S, ping_interval=None, close_timeout=1
+    ) as opened:
         opened.send(json.dumps({"type": "subscribe", **wanted}))
         assert json.loads(opened.recv(HEARD_WITHIN_S))["type"] == "subscribed"
         yield opened

@@ -9,14 +9,18 @@ import pytest
 import pytest_asyncio
 
 from remoting.client.admin import Admin
+from remoting.client.config import ClientConfig
+from remoting.client.connections import Connections
 from remoting.client.errors import BrokerRefused, RouteNotFound, SendFailed
 from remoting.client.instance import ClientInstance
+from remoting.client.name_servers import NameServers
 from remoting.client.outgoing import Message
 from remoting.client.producer import Producer
 from remoting.client.send_result import SendResult, SendStatus
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
+from remoting.wire.bodies.route import TopicRouteData
 from remoting.wire.bodies.running_info import ConsumerRunningInfo, ProcessQueueInfo, write_running_info
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -27,9 +31,19 @@ from remoting.wire.message_id import decode_offset_message_id
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.java import require_apache
+from tests.support.patience import ANSWER_WITHIN_S
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.journey]
+
+ANSWER_WITHIN_MS = int(ANSWER_WITHIN_S * 1000)
+PATIENT = ClientConfig(unregister_timeout_ms=ANSWER_WITHIN_MS)
+
+
+@pytest.fixture(autouse=True)
+def _patient_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for request in (Connections.request, NameServers.request):
+        monkeypatch.setattr(request, "__defaults__", (ANSWER_WITHIN_MS,))
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +56,7 @@ def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheRocketMQ]
 
 @pytest_asyncio.fixture
 async def instance(apache: ApacheRocketMQ) -> AsyncIterator[ClientInstance]:
-    instance = ClientInstance(apache.namesrv)
+    instance = ClientInstance(apache.namesrv, config=PATIENT)
     instance.start()
     yield instance
     await instance.close()
@@ -58,7 +72,14 @@ async def producer(apache: ApacheRocketMQ, instance: ClientInstance) -> AsyncIte
 
 @pytest.fixture
 def admin(instance: ClientInstance) -> Admin:
-    return Admin(instance.connections)
+    return Admin(instance.connections, timeout_ms=ANSWER_WITHIN_MS)
+
+
+async def routed(instance: ClientInstance, topic: str) -> TopicRouteData | None:
+    try:
+        return await instance.routes.refresh(topic)
+    except RouteNotFound:
+        return None
 
 
 async def stored(instance: ClientInstance, address: str, result: SendResult) -> StoredMessage:
@@ -91,7 +112,7 @@ async def test_send_stores_body_tags_keys_and_properties_in_a_topic_made_on_firs
     assert (message.tags, message.keys, message.properties["who"]) == ("a", ["k1", "k2"], "é")
     assert message.unique_key == result.message_id
     assert message.queue_offset == result.queue_offset
-    route = await eventually(lambda: instance.routes.refresh("made-by-send"))
+    route = await eventually(lambda: routed(instance, "made-by-send"))
     assert route.queue_datas[0].write_queue_nums == 4
 
 
@@ -167,7 +188,7 @@ async def test_a_topic_that_must_not_be_written_is_refused_after_all_attempts(
     apache: ApacheRocketMQ, producer: Producer, admin: Admin, instance: ClientInstance
 ) -> None:
     await admin.topics.create(apache.broker, TopicConfig(topic_name="readable", perm=4))
-    await eventually(lambda: instance.routes.refresh("readable"))
+    await eventually(lambda: routed(instance, "readable"))
     with pytest.raises(SendFailed, match=r"no broker that has a master lets topic .* be written"):
         await producer.send("readable", b"x")
 
@@ -176,7 +197,7 @@ async def test_cluster_route_topics_and_groups_are_read(
     apache: ApacheRocketMQ, instance: ClientInstance, admin: Admin, producer: Producer
 ) -> None:
     await producer.send("known", b"x")
-    await eventually(lambda: instance.routes.refresh("known"))
+    await eventually(lambda: routed(instance, "known"))
     cluster = await admin.cluster.info(apache.namesrv)
     assert cluster.cluster_addr_table == {CLUSTER: [BROKER_NAME]}
     assert cluster.broker_addr_table[BROKER_NAME].master_addr == apache.broker
@@ -284,7 +305,7 @@ async def test_members_hear_when_another_one_joins(
     entry = ConsumerData(group_name="pair", subscription_data_set=[SubscriptionData(topic="shared", sub_version=1)])
     instance.heartbeats.add_consumer("pair", lambda: entry)
     assert await instance.heartbeats.send_now()
-    other = ClientInstance(apache.namesrv)
+    other = ClientInstance(apache.namesrv, config=PATIENT)
     try:
         await other.routes.get("shared")
         other.heartbeats.add_consumer("pair", lambda: entry)

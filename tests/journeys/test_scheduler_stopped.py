@@ -28,8 +28,10 @@ LEVEL_1_S = 1.0
 SEGMENTS = 4
 NEVER_HOURS = "876000"
 ALL_HOURS = ";".join(f"{hour:02d}" for hour in range(24))
+# On its way for as long as a busy machine needs, and due while the process is stopped.
+TIMER_MS = 5000
 # Longer than the lease: who is stopped has lost it.
-STOPPED_S = 3.0
+STOPPED_S = 7.0
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_with_the_schedulers_process_stopped_exactly_what_it_drives_stops(
         with stopped(worker):
             now_ms = time.time_ns() // 1_000_000
             cluster.send(b"by level", DELAY="1")
-            cluster.send(b"by time", TIMER_DELIVER_MS=str(now_ms + 1000))
+            cluster.send(b"by time", TIMER_DELIVER_MS=str(now_ms + TIMER_MS))
             cluster.send(b"half", TRAN_MSG="true", PGROUP="p", UNIQ_KEY="7F00000100002A9F000000000000AB01")
             cluster.change_setting("fileReservedTime", "72")
             deadline_s = time.monotonic() + STOPPED_S

@@ -63,9 +63,13 @@ def is_listening(address: str) -> bool:
 
 def test_up_starts_everything_within_its_memory_and_sigterm_leaves_nothing_behind(tmp_path: Path) -> None:
     with Install(tmp_path / "data", migrates=True, env={"MQADMIN_APPS": "examples.shop"}) as install:
-        commands = [" ".join(process.cmdline()) for process in install.children()]
-        for role in ROLES:
-            assert any(role in command for command in commands), f"{role} is missing in {commands}"
+
+        def missing() -> list[str]:
+            commands = [" ".join(process.cmdline()) for process in install.children()]
+            return [role for role in ROLES if not any(role in command for command in commands)]
+
+        # A process takes its name a moment after it was started.
+        wait_until(lambda: not missing(), what=lambda: f"{missing()}")
         assert has_route(install.namesrv)
         with urllib.request.urlopen(install.web + "healthz") as answer:
             assert answer.status == 200

@@ -132,6 +132,7 @@ class ApacheRocketMQ:
             "timerPutMessageThreadNum": "1",
             # A test machine that is busy for a moment is no overload.
             "brokerFastFailureEnable": "false",
+            "osPageCacheBusyTimeOutMills": "600000",
             "waitTimeMillsInSendQueue": "10000",
             "waitTimeMillsInPullQueue": "10000",
             "diskMaxUsedSpaceRatio": "95",

@@ -47,7 +47,7 @@ task_listener(
     group="tasks",
     topic="work",
     arguments=lambda message: {"body": message.text},
-    task_timeout_s=15,
+    task_timeout_s=60,
     send_options={"queue": "work"},
     wanted_instances=1,
     consume_from="first",

@@ -7,8 +7,12 @@ import os
 import time
 
 from consumer import listener
+from consumer.engine import brokers
 from consumer.engine.message import Message
 from tests.support.refusing import GROUP, RETURNS_MAX, TOPIC
+
+# An answer that came late would have the message sent back twice.
+brokers.SEND_BACK_TIMEOUT_MS = 60_000
 
 
 @listener(group=GROUP, topic=TOPIC, max_reconsume_times=RETURNS_MAX, consume_from="first")

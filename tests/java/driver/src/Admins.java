@@ -46,10 +46,12 @@ final class Admins {
         synchronized (admins) {
             DefaultMQAdminExt admin = admins.get(namesrv);
             if (admin == null) {
-                admin = new DefaultMQAdminExt(10_000);
+                admin = new DefaultMQAdminExt(Clients.API_TIMEOUT_MS);
                 admin.setNamesrvAddr(namesrv);
+                admin.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
                 admin.setInstanceName("admin-" + namesrv.replace(':', '-'));
                 admin.start();
+                Clients.instance(admin).getMQAdminImpl().setTimeoutMillis(Clients.API_TIMEOUT_MS);
                 admins.put(namesrv, admin);
             }
             return admin;

@@ -1,11 +1,19 @@
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.impl.MQClientManager;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 
 /** Everything that a test started, by its name: producers and consumers of every kind. */
 final class Clients {
     /** For what a client asks besides sends and pulls: a server that stands still for a moment is not given up. */
     static final int API_TIMEOUT_MS = 60_000;
+
+    /** What the client shares with others of its id; once it was started. */
+    static MQClientInstance instance(ClientConfig client) {
+        return MQClientManager.getInstance().getOrCreateMQClientInstance(client);
+    }
 
     private final Map<String, Object> byName = new ConcurrentHashMap<>();
 

@@ -20,7 +20,8 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * the queues), or to any. Messages: see Messages.
  */
 final class Producers {
-    private static final int TIMEOUT_MS = 10_000;
+    private static final int SEND_TIMEOUT_MS = 60_000;
+    private static final int REPLY_TIMEOUT_MS = 10_000;
     private static final int ROUTE_TRIES_MAX = 5;
     private static final MessageQueueSelector MODULO = (queues, message, number) ->
             queues.get((Integer) number % queues.size());
@@ -44,7 +45,7 @@ final class Producers {
         }
         producer.setNamesrvAddr(command.text("namesrv"));
         producer.setInstanceName(command.text("instance", name));
-        producer.setSendMsgTimeout(TIMEOUT_MS);
+        producer.setSendMsgTimeout(SEND_TIMEOUT_MS);
         producer.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
         producer.setCompressMsgBodyOverHowmuch(command.number("compress_over", 4096));
         producer.setRetryTimesWhenSendFailed(command.number("retries", 2));
@@ -119,18 +120,18 @@ final class Producers {
             CompletableFuture<SendResult> begun, DefaultMQProducer producer, Message message, Arguments command)
             throws Exception {
         try {
-            return await(begun, TIMEOUT_MS);
+            return await(begun, SEND_TIMEOUT_MS);
         } catch (MQClientException error) {
             if (!hasNoRoute(error)) {
                 throw error;
             }
-            return routed(() -> await(sendAsync(producer, message, command), TIMEOUT_MS));
+            return routed(() -> await(sendAsync(producer, message, command), SEND_TIMEOUT_MS));
         }
     }
 
     private static Object sendOne(DefaultMQProducer producer, Message message, Arguments command) throws Exception {
         String mode = command.text("mode", "sync");
-        long timeoutMs = command.wide("timeout_ms", TIMEOUT_MS);
+        long timeoutMs = command.wide("timeout_ms", REPLY_TIMEOUT_MS);
         switch (mode) {
             case "sync":
                 return sendSync(producer, message, command);
@@ -166,7 +167,7 @@ final class Producers {
                 done.completeExceptionally(error);
             }
         }, timeoutMs);
-        return await(done, timeoutMs + TIMEOUT_MS);
+        return await(done, timeoutMs + REPLY_TIMEOUT_MS);
     }
 
     private static <T> T await(CompletableFuture<T> result, long timeoutMs) throws Exception {
