@@ -8,6 +8,7 @@ topic up to 30 s late. Apache's broker refuses pulls with a newer subscription t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from remoting.wire.names import SCHEDULE_TOPIC
 from tests.support.reading import all_messages
@@ -18,8 +19,10 @@ DELAYS_MS = {1: 1000, 3: 10_000, 4: 30_000}
 FIRST_LEVELS = (3, 4)
 
 
-def assert_delayed(address: str, unique_key: str, returns_ms: Sequence[int], levels: Sequence[int]) -> None:
-    """`returns_ms`: when the broker stored each return of the message, which was to wait for the delay of its level."""
+def assert_delayed(
+    address: str, unique_key: str, failed_ms: Sequence[int], returned_ms: Sequence[int], levels: Sequence[int]
+) -> None:
+    """`failed_ms`: when its listener got the message, for each return; `returned_ms`: when the broker stored those."""
     waits = sorted(
         (message.store_timestamp_ms, level)
         for level in DELAYS_MS
@@ -27,5 +30,12 @@ def assert_delayed(address: str, unique_key: str, returns_ms: Sequence[int], lev
         if message.unique_key == unique_key
     )
     assert [level for _, level in waits] == list(levels)
-    for (asked_ms, level), returned_ms in zip(waits, returns_ms, strict=True):
-        assert returned_ms - asked_ms >= DELAYS_MS[level]
+    for failed, returned, level in zip(failed_ms, returned_ms, levels, strict=True):
+        assert returned - failed >= DELAYS_MS[level]
+
+
+def assert_deliveries_delayed(address: str, deliveries: list[dict[str, Any]], levels: Sequence[int]) -> None:
+    """The same of a message as Apache's clients show its deliveries."""
+    failed_ms = [message["at_ms"] for message in deliveries[:-1]]
+    returned_ms = [message["stored_ms"] for message in deliveries[1:]]
+    assert_delayed(address, deliveries[0]["msg_id"], failed_ms, returned_ms, levels)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.retries import Retries
-from tests.journeys.return_delays import FIRST_LEVELS, assert_delayed
+from tests.journeys.return_delays import FIRST_LEVELS, assert_deliveries_delayed
 from tests.support.java_client import JavaClient
 from tests.support.waiting import wait_until
 
@@ -49,7 +49,7 @@ def test_a_refused_message_returns_after_10_and_30_s_and_ends_as_a_dead_letter(
     assert {message["topic"] for message in seen} == {retry.topic}
     assert {(message["tags"], message["keys"], message["body"]) for message in seen} == {("tag", "key0", "refused-0")}
     assert len({message["offset_msg_id"] for message in seen}) == 3, "a returned message is stored anew"
-    assert_delayed(cluster.broker, retry.msg_id, [message["stored_ms"] for message in seen[1:]], FIRST_LEVELS)
+    assert_deliveries_delayed(cluster.broker, seen, FIRST_LEVELS)
 
     undertaker = fresh("undertaker")
     java.consumer(undertaker, fresh("group"), f"%DLQ%{retry.group}")

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -90,8 +91,10 @@ async def test_progress_is_taken_up_where_a_stopped_group_left_it(shop: Shop) ->
 async def test_a_listener_says_when_a_message_comes_again_and_that_it_is_dead(shop: Shop) -> None:
     """At level 1, after a second; RocketMQ's first retry would come after ten."""
     taken: dict[str, list[int]] = {}
+    failed_ms: dict[str, int] = {}
 
     def listen(messages: list[Message]) -> None:
+        now_ms = time.time_ns() // 1_000_000
         for count, message in enumerate(messages):
             if message.text == WARM_UP:
                 continue
@@ -99,6 +102,7 @@ async def test_a_listener_says_when_a_message_comes_again_and_that_it_is_dead(sh
             if message.text == "unreadable":
                 raise DeadLetter("no order at all")
             if message.text.startswith("busy") and message.reconsume_times == 0:
+                failed_ms[message.text] = now_ms
                 raise Later("the bank is busy", delay_level=1, consumed=count)
 
     member = await shop.join(listen, is_async=False, batch_size=8)
@@ -109,11 +113,11 @@ async def test_a_listener_says_when_a_message_comes_again_and_that_it_is_dead(sh
     returns = await asyncio.to_thread(stored_messages, shop.cluster.broker, retries)
     assert sorted(message.body for message in returns) == [b"busy 1", b"busy 2"]
     for message in returns:
-        assert taken[message.body.decode()][0] == 0
+        body = message.body.decode()
+        assert taken[body][0] == 0
         assert message.unique_key is not None
-        await asyncio.to_thread(
-            assert_delayed, shop.cluster.broker, message.unique_key, [message.store_timestamp_ms], [1]
-        )
+        stored_ms, address = [message.store_timestamp_ms], shop.cluster.broker
+        await asyncio.to_thread(assert_delayed, address, message.unique_key, [failed_ms[body]], stored_ms, [1])
     # By itself: what fails takes along what is behind it in its batch.
     await shop.send("unreadable")
     dead_letters = f"%DLQ%{shop.group}"

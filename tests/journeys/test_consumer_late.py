@@ -30,9 +30,9 @@ def test_a_message_whose_listener_always_raises_returns_after_10_and_30_s_and_en
         (refusal.message_id, TOPIC, TAGS, BODY)
     }
     returns = stored_messages(cluster.broker, f"%RETRY%{GROUP}")
-    assert_delayed(
-        cluster.broker, refusal.message_id, [message.store_timestamp_ms for message in returns], FIRST_LEVELS
-    )
+    failed_ms = [delivery["at_ms"] for delivery in seen[:RETURNS_MAX]]
+    returned_ms = [message.store_timestamp_ms for message in returns]
+    assert_delayed(cluster.broker, refusal.message_id, failed_ms, returned_ms, FIRST_LEVELS)
 
     assert (dead.body, dead.tags, dead.keys) == (BODY.encode(), TAGS, [KEYS])
     assert (dead.unique_key, dead.properties["RETRY_TOPIC"]) == (refusal.message_id, TOPIC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.contract import ScenarioRun, bodies, compares, gaps_ms
-from tests.journeys.return_delays import assert_delayed
+from tests.journeys.return_delays import assert_deliveries_delayed
 from tests.support.reading import wait_stored
 from tests.support.waiting import wait_until
 
@@ -47,7 +47,7 @@ def three_rounds(run: ScenarioRun) -> Any:
     run.wait_for_queues(name, f"%RETRY%{group}")
     send_one(run, topic)
     came = java.wait_consumed(4, name)
-    assert_delayed(run.broker, came[0]["msg_id"], [message["stored_ms"] for message in came[1:]], [1, 1, 1])
+    assert_deliveries_delayed(run.broker, came, [1, 1, 1])
     ids = {"same": len({each["msg_id"] for each in came}), "stored": len({each["offset_msg_id"] for each in came})}
     origins = {each["properties"].get("ORIGIN_MESSAGE_ID") for each in came[1:]}
     return {

@@ -11,10 +11,12 @@ from mqadmin.brokers.settings import settings_of
 from mqadmin.clusters import models
 from mqadmin.groups.settings import default_values
 from mqadmin.groups.settings import settings_on_brokers as group_settings
+from mqadmin.producers import asking
 from mqadmin.producers.asking import producers_of
 from mqadmin.topics.settings import settings_on_brokers as topic_settings
 from tests.journeys.acting import acting, cluster, java  # noqa: F401 - fixtures
 from tests.journeys.conftest import Cluster
+from tests.support.patience import ANSWER_WITHIN_S
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java, pytest.mark.django_db(transaction=True)]
@@ -36,7 +38,8 @@ def there(cluster: Cluster) -> models.Cluster:
     return row
 
 
-def test_a_producer_is_shown_under_its_group_and_among_all(java, cluster, there, fresh) -> None:
+def test_a_producer_is_shown_under_its_group_and_among_all(java, cluster, there, fresh, monkeypatch) -> None:
+    monkeypatch.setattr(asking, "ASK_TIMEOUT_S", ANSWER_WITHIN_S)
     topic, group = fresh("asked"), fresh("senders")
     row = models.Topic.objects.create(cluster=there, name=topic, seen_at=timezone.now())
     java.producer("p", group)
