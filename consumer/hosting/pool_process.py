@@ -86,18 +86,18 @@ def leave_sigterm_to_main(stop: StopSignals) -> None:
 def _main_hears(stop: StopSignals) -> bool:
     """Waits for the main process to be told to stop; returns False when the signal was meant for this process alone."""
     main = os.getppid()
-    waited = sigterm_waits_for(main)
+    waited = _sigterm_waits_for(main)
     for _ in range(WAITS_MAX):
         if stop.shutdown.wait_in_thread(MAIN_HEARS_WITHIN_S):
             return True
-        waits = sigterm_waits_for(main)
+        waits = _sigterm_waits_for(main)
         if not (waited or waits):
             return False
         waited = waits
     return False
 
 
-def sigterm_waits_for(pid: int) -> bool:
+def _sigterm_waits_for(pid: int) -> bool:
     """Tells whether the process was sent SIGTERM and has not yet run to handle it; where Linux does not say, False."""
     try:
         with open(f"/proc/{pid}/status", "rb", buffering=0) as status:

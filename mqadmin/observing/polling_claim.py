@@ -74,10 +74,8 @@ def in_turn() -> QuerySet[Cluster]:
 def offer(cluster: Cluster, now: datetime) -> bool:
     """Returns whether a cycle is due that nobody has, and that nobody else offers to workers."""
     is_due = Q(poll_offered_at=None) | Q(poll_offered_at__lte=now - timedelta(seconds=OFFERED_FOR_S))
-    return (
-        Cluster.objects.filter(is_due, is_free(now, "poll_claimed_until"), pk=cluster.pk).update(poll_offered_at=now)
-        > 0
-    )
+    free = Cluster.objects.filter(is_due, is_free(now, "poll_claimed_until"), pk=cluster.pk)
+    return free.update(poll_offered_at=now) > 0
 
 
 def take(cluster_id: int, now: datetime) -> PollingClaim | None:

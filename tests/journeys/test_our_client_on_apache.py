@@ -20,7 +20,6 @@ from remoting.client.send_result import SendResult, SendStatus
 from remoting.wire.bodies.groups import SubscriptionGroupConfig
 from remoting.wire.bodies.heartbeat import ConsumerData, SubscriptionData
 from remoting.wire.bodies.message_queue import MessageQueue
-from remoting.wire.bodies.route import TopicRouteData
 from remoting.wire.bodies.running_info import ConsumerRunningInfo, ProcessQueueInfo, write_running_info
 from remoting.wire.bodies.topics import TopicConfig
 from remoting.wire.codes import RequestCode, ResponseCode
@@ -31,7 +30,7 @@ from remoting.wire.message_id import decode_offset_message_id
 from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.apache import BROKER_NAME, CLUSTER, ApacheRocketMQ
 from tests.support.java import require_apache
-from tests.support.patience import ANSWER_WITHIN_S
+from tests.support.patience import ANSWER_WITHIN_S, routed
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.java, pytest.mark.journey]
@@ -73,13 +72,6 @@ async def producer(apache: ApacheRocketMQ, instance: ClientInstance) -> AsyncIte
 @pytest.fixture
 def admin(instance: ClientInstance) -> Admin:
     return Admin(instance.connections, timeout_ms=ANSWER_WITHIN_MS)
-
-
-async def routed(instance: ClientInstance, topic: str) -> TopicRouteData | None:
-    try:
-        return await instance.routes.refresh(topic)
-    except RouteNotFound:
-        return None
 
 
 async def stored(instance: ClientInstance, address: str, result: SendResult) -> StoredMessage:

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from remoting.client.admin import Admin
-from remoting.client.errors import ClientError, NoReply, NotConnected
+from remoting.client.errors import NoReply, NotConnected
 from remoting.client.instance import ClientInstance
 from remoting.client.lite_pull_consumer import LitePullConfig, LitePullConsumer
 from remoting.client.outgoing import Message
@@ -27,7 +27,7 @@ from tests.journeys.conftest import Cluster
 from tests.support.java import require_apache
 from tests.support.java_client import JavaClient
 from tests.support.mqadmin_tool import MqAdminTool
-from tests.support.patience import answered, patiently
+from tests.support.patience import answered, patiently, routed
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
@@ -69,15 +69,8 @@ async def made(instance: ClientInstance, cluster: Cluster, topic: str, group: st
         await admin.groups.create(cluster.broker, SubscriptionGroupConfig(group_name=group))
         retries = TopicConfig(topic_name=retry_topic(group), read_queue_nums=1, write_queue_nums=1)
         await admin.topics.create(cluster.broker, retries)
-    await eventually(lambda: _routed(instance, topic))
+    await eventually(lambda: routed(instance, topic))
     return topic
-
-
-async def _routed(instance: ClientInstance, topic: str) -> bool:
-    try:
-        return bool((await instance.routes.refresh(topic)).queue_datas)
-    except ClientError:
-        return False
 
 
 async def test_a_transaction_whose_end_was_lost_is_checked_and_delivered_once_to_a_java_consumer(

@@ -77,8 +77,14 @@ def test_sigterm_to_every_process_with_messages_in_hand_neither_loses_nor_repeat
         subprocess.run(
             traffic, cwd=ROOT, env={**os.environ, **install.environment, "MQADMIN_APPS": "examples.shop"}, check=True
         )
+        sent_count, probe = count, BrokerProbe(install.broker)
+
+        def stored_count() -> int:
+            return sum(probe.max_offsets("orders").values())
+
         # A broker that answers too late has stored what its sender counts as lost, and sends anew.
-        count = sum(BrokerProbe(install.broker).max_offsets("orders").values())
+        wait_until(lambda: stored_count() >= sent_count, what="all that was sent")
+        count = stored_count()
         wait_until(lambda: lines_of(noted), what="the first messages finished")
         assert sigterm_to_all(install) == 0
         stopping = install.output().partition("stopping")[2]

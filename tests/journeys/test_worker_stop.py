@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mqadmin.supervision.child import ChildSpec
 from tests.support.celery_worker import CeleryWorker
 from tests.support.held_start import held, let_go
 from tests.support.install import celery
@@ -19,10 +20,6 @@ from tests.support.redis_server import RedisServer
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.redis]
-
-
-# Less than the 30 s for which billiard waits to hear that a task has begun.
-ENDED_WITHIN_S = 25.0
 
 
 def worker_env(folder: Path, redis: RedisServer, app: str) -> dict[str, str]:
@@ -64,7 +61,7 @@ def test_a_worker_ends_within_its_grace_though_it_never_heard_that_a_task_began(
             wait_until(lambda: main.num_threads() > threads, what="Celery's thread beside the end of its pool")
             for process in pool_processes:
                 process.resume()
-            assert worker.ended(ENDED_WITHIN_S) == os.EX_OK
+            assert worker.ended(ChildSpec.stop_grace_s) == os.EX_OK
         assert "handed out" in recorded.read_text()
 
 
@@ -82,5 +79,5 @@ def test_a_worker_ends_in_order_by_sigterm_to_all_its_processes_while_its_pool_i
                 process.send_signal(signal.SIGTERM)
             wait_until(lambda: "Warm shutdown" in worker.output(), what="the worker's shutdown")
             let_go(folder)
-            assert worker.ended(ENDED_WITHIN_S) == os.EX_OK
+            assert worker.ended(ChildSpec.stop_grace_s) == os.EX_OK
         assert "exited with" not in worker.output()

@@ -28,11 +28,6 @@ def ask_in_turn(address: str, requests: list[Command], timeout_s: float = ANSWER
         return [_answer(connection, reader, request, address) for request in requests]
 
 
-def waited_too_long(answer: Command) -> bool:
-    """Whether a broker refused a request that lay in its socket for seconds, as it does on a busy machine."""
-    return answer.code == ResponseCode.SYSTEM_BUSY and (answer.remark or "").startswith("[TIMEOUT_CLEAN_QUEUE]")
-
-
 def ask_pages(address: str, request: Command, following: Callable[[Command], Command | None]) -> list[Command]:
     """As `ask`, on one connection, until `following` has no further request for the last answer."""
     host, _, port = address.rpartition(":")
@@ -46,7 +41,7 @@ def ask_pages(address: str, request: Command, following: Callable[[Command], Com
 
 
 def ask_at_once(address: str, requests: list[Command], timeout_s: float = ANSWER_WITHIN_S) -> list[Command]:
-    """As `ask_in_turn`, with `UNDER_WAY_MAX` requests under way at a time; what waited too long is asked at the end."""
+    """As `ask_in_turn`, with `UNDER_WAY_MAX` requests under way at a time."""
     host, _, port = address.rpartition(":")
     answers: dict[int, Command] = {}
     with socket.create_connection((host, int(port)), timeout_s) as connection:
@@ -61,21 +56,10 @@ def ask_at_once(address: str, requests: list[Command], timeout_s: float = ANSWER
                 if not data:
                     raise ConnectionError(f"{address} closed the connection without all answers")
                 answers |= {answer.opaque: answer for answer in reader.feed(data)}
-    late = [opaque for opaque, answer in answers.items() if waited_too_long(answer)]
-    if late:
-        answers |= zip(late, ask_at_once(address, [requests[opaque] for opaque in late], timeout_s), strict=True)
     return [answers[opaque] for opaque in range(len(requests))]
 
 
 def _answer(connection: socket.socket, reader: FrameReader, request: Command, address: str) -> Command:
-    """The first that is no refusal because of the time it waited: nothing was done then."""
-    while True:
-        answer = _first_answer(connection, reader, request, address)
-        if not waited_too_long(answer):
-            return answer
-
-
-def _first_answer(connection: socket.socket, reader: FrameReader, request: Command, address: str) -> Command:
     connection.sendall(encode_frame(request))
     while True:
         data = connection.recv(65536)

@@ -7,8 +7,10 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from remoting.client.errors import RequestTimedOut
+from remoting.client.errors import ClientError, RequestTimedOut
+from remoting.client.instance import ClientInstance
 from remoting.client.name_servers import NameServersUnreachable
+from remoting.wire.bodies.route import TopicRouteData
 from tests.support.waiting import eventually
 
 ANSWER_WITHIN_S = 60.0
@@ -31,6 +33,15 @@ async def answered(request: Callable[P, Awaitable[T]], *args: P.args, **kwargs: 
         )
 
     return await _again(lambda: request(*args, **kwargs), is_late)
+
+
+async def routed(instance: ClientInstance, topic: str) -> TopicRouteData | None:
+    """The topic's route with its queues, asked for now; None while there is none, or no name server answers."""
+    try:
+        route = await instance.routes.refresh(topic)
+    except ClientError:
+        return None
+    return route if route.queue_datas else None
 
 
 async def patiently(request: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -51,7 +51,7 @@ final class Admins {
                 admin.setMqClientApiTimeout(Clients.API_TIMEOUT_MS);
                 admin.setInstanceName("admin-" + namesrv.replace(':', '-'));
                 admin.start();
-                Clients.instance(admin).getMQAdminImpl().setTimeoutMillis(Clients.API_TIMEOUT_MS);
+                Clients.letWait(admin);
                 admins.put(namesrv, admin);
             }
             return admin;

@@ -10,9 +10,11 @@ final class Clients {
     /** For what a client asks besides sends and pulls: a server that stands still for a moment is not given up. */
     static final int API_TIMEOUT_MS = 60_000;
 
-    /** What the client shares with others of its id; once it was started. */
-    static MQClientInstance instance(ClientConfig client) {
-        return MQClientManager.getInstance().getOrCreateMQClientInstance(client);
+    /** For what a started client asks about offsets, and for what it sends back by itself. */
+    static void letWait(ClientConfig client) {
+        MQClientInstance instance = MQClientManager.getInstance().getOrCreateMQClientInstance(client);
+        instance.getMQAdminImpl().setTimeoutMillis(API_TIMEOUT_MS);
+        instance.getDefaultMQProducer().setSendMsgTimeout(API_TIMEOUT_MS);
     }
 
     private final Map<String, Object> byName = new ConcurrentHashMap<>();

@@ -6,7 +6,6 @@ import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
-import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 
 /**
@@ -57,16 +56,9 @@ final class Consumers {
             consumer.shutdown(); // it may have begun to pull
             throw error;
         }
-        letWait(consumer);
+        Clients.letWait(consumer);
         clients.add(name, consumer);
         return consumer.buildMQClientId();
-    }
-
-    /** For what it asks for offsets, and for what it sends back itself. */
-    private static void letWait(DefaultMQPushConsumer consumer) {
-        MQClientInstance instance = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
-        instance.getMQAdminImpl().setTimeoutMillis(Clients.API_TIMEOUT_MS);
-        instance.getDefaultMQProducer().setSendMsgTimeout(Clients.API_TIMEOUT_MS);
     }
 
     String startPull(Arguments command) throws Exception {
