@@ -54,11 +54,13 @@ class BoundedSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels h
         raise NotImplementedError
 
     def _begin_waiting(self) -> None:
-        """Closes the socket unless the client subscribes in time."""
+        """Closes the socket unless `_stop_loop` is called in time: once the client has subscribed.
+
+        How long a busy server takes to carry the subscription out is not the client's delay.
+        """
         self._loop_task = asyncio.create_task(self._wait_for_subscribe())
 
     def _begin_sending(self) -> None:
-        self._stop_loop()
         self._loop_task = asyncio.create_task(self._send_loop())
 
     def _stop_loop(self) -> None:

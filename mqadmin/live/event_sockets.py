@@ -93,6 +93,7 @@ class EventSocket(BoundedSocket):
             await self._say({"type": "error", "detail": str(error)})
             await self.close(CLOSE_INVALID_MESSAGE)
             return
+        self._stop_loop()
         seen = await _seen_by(self.token_id)
         if seen is None or not await _are_there(wanted.clusters, seen.seen):
             await self.close(CLOSE_NOT_LOGGED_IN if seen is None else CLOSE_NOT_FOUND)

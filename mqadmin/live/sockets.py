@@ -114,6 +114,7 @@ class LiveSocket(BoundedSocket):
             self._is_ready = True
             self._wake()
             return
+        self._stop_loop()
         try:
             await self._subscribe(message)
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from mqadmin.live.events import Change, ChangeKind
 from mqadmin.live.heartbeats import HEARTBEAT_S
 from mqadmin.live.routing import live_application
 from mqadmin.live.subscriptions import MESSAGE_CHARS_MAX, SUBSCRIPTIONS_MAX
+from mqadmin.people import access
 from mqadmin.people.roles import Role
 from tests.support.page_socket import PageSocket
 from tests.support.people import make_person
@@ -212,6 +214,20 @@ async def test_page_that_never_subscribes_is_closed(session: str) -> None:
     socket = opened(session, subscribe_within_s=0.05)
     await socket.connect()
     assert await socket.close_code() == sockets.CLOSE_INVALID_MESSAGE
+
+
+async def test_page_has_subscribed_in_time_however_long_the_server_takes_for_it(
+    session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_s, look_up = 0.05, access.visible_clusters
+
+    def visible_clusters(user: Any) -> Any:
+        time.sleep(4 * limit_s)  # a busy database
+        return look_up(user)
+
+    monkeypatch.setattr("mqadmin.people.access.visible_clusters", visible_clusters)
+    socket = await subscribed(session, BILLING, subscribe_within_s=limit_s)
+    await socket.disconnect()
 
 
 @pytest.mark.parametrize(
