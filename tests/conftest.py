@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from django.conf import settings
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A busy machine is no failure of what is tested; pytest's own time-out ends what hangs. `make check` takes "quick".
-hypothesis_settings.register_profile("quick", deadline=None, max_examples=10)
-hypothesis_settings.register_profile("daily", deadline=None, max_examples=30)
-hypothesis_settings.register_profile("torture", deadline=None, max_examples=1_000)
+for _profile, _examples in {"quick": 10, "daily": 30, "torture": 1_000}.items():
+    hypothesis_settings.register_profile(
+        _profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=_examples
+    )
 hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "daily")
 
 # Some 50 MB at the most; as often as Python's own 700 it took a sixteenth of the suite's time.

@@ -64,7 +64,7 @@ def check(job: ReplayJob, broker: ReplayBroker) -> None:
     happenings=st.lists(st.sampled_from(HAPPENS), max_size=6),
     reads=st.sampled_from(Reads),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_totals_add_up_whatever_becomes_of_each_message(
     silent_cluster: Cluster,
     scripted: ReplayBroker,
