@@ -105,7 +105,7 @@ class Install:
             "MQADMIN_NAMESRV": self.namesrv,
             "DATABASE_URL": "",
             "REDIS_URL": "",
-            "MQADMIN_APPS": "tests.support.patient_broker",
+            "MQADMIN_APPS": "",
             "PYTHONUNBUFFERED": "1",
             **self._env,
         }

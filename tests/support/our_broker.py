@@ -13,7 +13,6 @@ from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 120.0
-_ENV = {"PYTHONUNBUFFERED": "1", "MQADMIN_APPS": "tests.support.patient_broker"}
 _READY = re.compile(r"^broker ready: namesrv (\S+:\d+) broker (\S+:\d+)$", re.MULTILINE)
 
 
@@ -61,7 +60,7 @@ class OurBroker:
         """Returns when it answers a route request."""
         log = self.store.parent / f"{self.store.name}.broker.log"
         log.unlink(missing_ok=True)
-        self._child = Child(self._command(), log, cwd=ROOT, env={**_ENV, **(self._env or {})})
+        self._child = Child(self._command(), log, cwd=ROOT, env={"PYTHONUNBUFFERED": "1", **(self._env or {})})
         ready = wait_until(self._ready_line, READY_WITHIN_S, "runbroker's line `broker ready`")
         self.namesrv, self.broker = ready[1], ready[2]
         self._namesrv_port = int(self.namesrv.rpartition(":")[2])
