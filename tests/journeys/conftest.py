@@ -66,7 +66,9 @@ def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_brokers: 
 
 @pytest.fixture(scope="session")
 def ours_rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path_factory.mktemp("ours") / "store", arguments=(f"--cluster={CLUSTER}",)) as cluster:
+    with OurBroker(
+        tmp_path_factory.mktemp("ours") / "store", arguments=(f"--cluster={CLUSTER}",), patient=True
+    ) as cluster:
         yield cluster
 
 

@@ -70,7 +70,7 @@ LANGUAGES = pytest.mark.parametrize("words", [ENGLISH, CHINESE], ids=["English",
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         yield broker
 
 

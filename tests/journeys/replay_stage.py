@@ -18,7 +18,7 @@ from tests.support.our_broker import OurBroker
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store", "async") as broker:
+    with OurBroker(tmp_path / "store", "async", patient=True) as broker:
         yield broker
 
 

@@ -124,7 +124,7 @@ class TransactionProducer:
 def running_cluster(folder: Path, *arguments: str) -> Iterator[Cluster]:
     with (
         RedisServer(folder) as redis,
-        OurBroker(folder / "store", "async", arguments=("--scheduler=celery", *arguments)) as broker,
+        OurBroker(folder / "store", "async", arguments=("--scheduler=celery", *arguments), patient=True) as broker,
     ):
         yield Cluster(folder, broker, redis)
 

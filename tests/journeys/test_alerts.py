@@ -61,7 +61,7 @@ def quick(monkeypatch: Any) -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         yield broker
 
 

@@ -64,7 +64,7 @@ class Stage(HostingStage):
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     # Unix socket paths are short.
     folder = tmp_path_factory.mktemp("host")
-    with RedisServer(folder) as redis, OurBroker(folder / "store") as broker:
+    with RedisServer(folder) as redis, OurBroker(folder / "store", patient=True) as broker:
         made = Stage(folder, redis, broker)
         with made.supervised():
             made.manage("shop_traffic", "--count", "8", "--rate", "100")

@@ -151,7 +151,7 @@ def group_pages(run: ScenarioRun) -> Any:
     (own,) = (listed[shop.group] for listed in whole if shop.group in listed)
     connections = run.java.admin_call("examineConsumerConnectionInfo", shop.group)
     (member,) = connections["connectionSet"]
-    running = run.java.admin_call("getConsumerRunningInfo", shop.group, member["clientId"], True)
+    running = run.java.running_info(shop.group, member["clientId"], with_stacks=True)
     return {
         "in the broker's table": without_volatile(run.normalized(groups[shop.group])),
         "settings": shop.ask("examineSubscriptionGroupConfig", run.broker, shop.group),

@@ -99,18 +99,20 @@ def asked(run: ScenarioRun) -> Any:
     java.wait_consumed(3, name)
     # A message is consumed before its offset counts.
     all_three = [{0: len(sent)}]
-    progress = lambda: java.admin_call("getConsumeStatus", topic, group, client_id)  # noqa: E731
-    wait_until(lambda: [pairs(run, table) for table in progress().values()] == all_three, what="progress")
+
+    def progress(of: str) -> Any:
+        status = java.admin_call("getConsumeStatus", topic, group, of)
+        return [pairs(run, table) for table in status.values()]
+
+    wait_until(lambda: progress(client_id) == all_three, what="progress")
 
     def directly(word: str, to: str = client_id) -> Any:
         msg_id = sent[word]["offset_msg_id"]
         result = run.refusal(lambda: java.admin_call("consumeMessageDirectly", group, to, topic, msg_id))
         return {key: value for key, value in result.items() if key in ("consumeResult", "autoCommit", "order", "code")}
 
-    info = java.admin_call("getConsumerRunningInfo", group, client_id, False)
+    info = java.running_info(group, client_id)
     queues = info["mqTable"]
-    status = java.admin_call("getConsumeStatus", topic, group, client_id)
-    everybody = java.admin_call("getConsumeStatus", topic, group, "")
     return {
         "fine": directly("fine"),
         "later": directly("later"),
@@ -124,10 +126,10 @@ def asked(run: ScenarioRun) -> Any:
             "threads": info["properties"]["PROP_CONSUMEORDERLY"],
         },
         "of nobody": run.refusal(lambda: java.admin_call("getConsumerRunningInfo", group, "nobody", False)),
-        "with its stacks": "CONSUME"
-        in str(java.admin_call("getConsumerRunningInfo", group, client_id, True)["jstack"]).upper(),
-        "status": [pairs(run, table) for table in status.values()],
-        "status of all": [pairs(run, table) for table in everybody.values()],
+        "with its stacks": "CONSUME" in java.running_info(group, client_id, with_stacks=True)["jstack"].upper(),
+        # Whoever does not answer the broker within 5 s is left out.
+        "status": wait_until(lambda: progress(client_id), what="the member's status"),
+        "status of all": wait_until(lambda: progress(""), what="the status of all"),
         "status of nobody": run.refusal(lambda: java.admin_call("getConsumeStatus", topic, run.shared("nobody"), "")),
     }
 

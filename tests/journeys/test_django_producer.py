@@ -131,7 +131,7 @@ def test_an_address_that_never_answers_is_given_up_in_time(pointed_at: Callable[
 def test_a_broker_that_went_away_is_named_and_used_again_when_it_is_back(
     tmp_path: Path, pointed_at: Callable[[str], None]
 ) -> None:
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         pointed_at(broker.namesrv)
         sent(b"creates the topic")
         # The next producer gets the topic's own route, which it keeps while no name server answers.
@@ -147,7 +147,7 @@ def test_a_broker_that_went_away_is_named_and_used_again_when_it_is_back(
 
 
 def test_a_topic_without_the_permission_to_write_is_named(tmp_path: Path, pointed_at: Callable[[str], None]) -> None:
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         pointed_at(broker.namesrv)
         sent(b"before")
         assert broker.stop() == 0

@@ -41,7 +41,7 @@ def staged(
     folder = tmp_path_factory.mktemp("out")
     with ExitStack() as stack:
         redis = stack.enter_context(RedisServer(folder))
-        broker = stack.enter_context(OurBroker(folder / "store"))
+        broker = stack.enter_context(OurBroker(folder / "store", patient=True))
         server: Server = redis
         env = {}
         if request.param == "database":

@@ -40,7 +40,11 @@ class Stage(RecordingStage):
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     # Unix socket paths are short.
     folder = tmp_path_factory.mktemp("dep")
-    with RedisServer(folder) as redis, OurBroker(folder / "one") as broker, OurBroker(folder / "two") as second:
+    with (
+        RedisServer(folder) as redis,
+        OurBroker(folder / "one", patient=True) as broker,
+        OurBroker(folder / "two", patient=True) as second,
+    ):
         made = Stage(folder, redis, broker, {"MQADMIN_CLUSTERS": f"second={second.namesrv}"})
         made.second = BrokerProbe(second.broker)
         with made.supervised():

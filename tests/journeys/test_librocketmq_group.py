@@ -211,7 +211,7 @@ async def test_new_members_go_on_where_the_last_ones_stopped(house: House) -> No
 
 
 async def test_progress_and_members_outlive_a_kill_of_our_broker(tmp_path: Path, fresh: Callable[[str], str]) -> None:
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         async with House(broker, tmp_path, fresh) as house:
             early = await house.send("early")
             first = house.join()

@@ -222,7 +222,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], d
     require_apache()
     folder = tmp_path_factory.mktemp("mqadmin")
     with (
-        OurBroker(folder / "store", arguments=(f"--cluster={CLUSTER}",)) as ours,
+        OurBroker(folder / "store", arguments=(f"--cluster={CLUSTER}",), patient=True) as ours,
         ApacheRocketMQ(folder / "apache") as apache,
         ThreadPoolExecutor(1) as beside,
     ):

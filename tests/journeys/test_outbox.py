@@ -37,7 +37,7 @@ for commits in (True, False):
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostingStage]:
     # Unix socket paths are short.
     folder = tmp_path_factory.mktemp("outbox")
-    with RedisServer(folder) as redis, OurBroker(folder / "store") as broker:
+    with RedisServer(folder) as redis, OurBroker(folder / "store", patient=True) as broker:
         yield HostingStage(folder, redis, broker, "examples.shop")
 
 

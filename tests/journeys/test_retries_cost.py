@@ -40,7 +40,7 @@ IDLE_REQUESTS, IDLE_BYTES = 1, 4096
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[OurBroker]:
-    with OurBroker(tmp_path / "store", "async") as broker:
+    with OurBroker(tmp_path / "store", "async", patient=True) as broker:
         yield broker
 
 

@@ -52,7 +52,7 @@ def test_after_a_restart_of_our_broker_a_consumer_with_short_heartbeats_goes_on(
     java_process_5_4_0: JavaClient, tmp_path: Path, fresh
 ) -> None:
     topic, group, sender, reader = fresh("short"), fresh("group"), fresh("sender"), fresh("reader")
-    with OurBroker(tmp_path / "store") as broker:
+    with OurBroker(tmp_path / "store", patient=True) as broker:
         java = java_process_5_4_0.on(broker.namesrv)
         java.producer(sender)
         java.send(sender, topic, count=1)

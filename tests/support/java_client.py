@@ -78,6 +78,19 @@ class JavaClient(ClientProcess):
         """Any method of DefaultMQAdminExt."""
         return self.admin("call", method=method, arguments=arguments)
 
+    def running_info(self, group: str, client_id: str, *, with_stacks: bool = False) -> dict[str, Any]:
+        """What the member says of itself. Asks again while the broker has waited for the member in vain, for 10 s."""
+
+        def answer() -> dict[str, Any] | None:
+            try:
+                return self.admin_call("getConsumerRunningInfo", group, client_id, with_stacks)
+            except JavaError as error:
+                if "CODE: 207 " not in str(error):
+                    raise
+                return None
+
+        return wait_until(answer, what=f"an answer of {client_id}")
+
     def group_configs(self, broker: str) -> dict[str, Any]:
         """The settings of all groups on the broker at this address."""
         return self.admin_call("getAllSubscriptionGroup", broker, TABLE_WITHIN_MS)["subscriptionGroupTable"]

@@ -20,6 +20,7 @@ class OurBroker:
     """Starts on entering, stops on leaving. `start` after `stop` or `kill` takes the same ports and store again.
 
     `namesrv` and `broker` are "host:port" and known once it is ready. `arguments` go to runbroker as they are.
+    A `patient` one handles requests however late they come.
     """
 
     name = "ours"
@@ -33,6 +34,7 @@ class OurBroker:
         namesrv_port: int = 0,
         arguments: tuple[str, ...] = (),
         env: dict[str, str] | None = None,
+        patient: bool = False,
     ) -> None:
         self.store = store
         self.flush = flush
@@ -40,6 +42,7 @@ class OurBroker:
         self._namesrv_port = namesrv_port or free_port()
         self._arguments = arguments
         self._env = env
+        self._program = ("-m", "tests.support.patient_broker") if patient else ("manage.py",)
         self._child: Child | None = None
         self.namesrv = ""
         self.broker = ""
@@ -71,7 +74,7 @@ class OurBroker:
     def _command(self) -> list[str]:
         return [
             sys.executable,
-            "manage.py",
+            *self._program,
             "runbroker",
             f"--port={self._port}",
             f"--namesrv-port={self._namesrv_port}",

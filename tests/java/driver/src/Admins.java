@@ -26,9 +26,6 @@ final class Admins {
                 return new ArrayList<>(admin.fetchAllTopicList().getTopicList());
             case "connections":
                 return admin.examineConsumerConnectionInfo(command.text("group"));
-            case "running_info":
-                return admin.getConsumerRunningInfo(command.text("group"), command.text("client_id"), false)
-                        .formatString();
             case "consume_stats":
                 return consumeStats(admin, command.text("group"));
             case "min_offset":
