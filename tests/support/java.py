@@ -32,9 +32,6 @@ _LOGGING = """<configuration>
 # Short lives on few cores: start fast, compile lightly.
 QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xms64m", "-Xmx512m")
 
-# Apache's clients give up after 3 s, which pass on busy cores until their thread has its turn.
-CONNECT_WITHIN_MS = 30_000
-
 
 def java_executable() -> str | None:
     home = os.environ.get("JAVA_HOME")
@@ -78,7 +75,6 @@ def java_command(classpath: list[Path], main: str, scratch: Path, jvm: tuple[str
         f"-Djava.io.tmpdir={scratch}",
         f"-Drmq.logback.configurationFile={logging}",
         "-Djava.net.preferIPv4Stack=true",
-        f"-Dcom.rocketmq.remoting.client.connect.timeout={CONNECT_WITHIN_MS}",
         "-cp",
         os.pathsep.join(f"{entry}/*" if entry.name.startswith("lib") else str(entry) for entry in classpath),
         main,
