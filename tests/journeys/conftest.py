@@ -14,6 +14,7 @@ from tests.journeys.refusals import Refusals
 from tests.journeys.retries import Retries
 from tests.journeys.shop import Shop
 from tests.support.apache import CLUSTER, ApacheRocketMQ
+from tests.support.children import timer_slack
 from tests.support.go_client import GoClient
 from tests.support.java import OLD_APACHE_VERSION, require_apache, require_driver
 from tests.support.java_client import VERSIONS, JavaClient
@@ -22,6 +23,9 @@ from tests.support.parallel import ENDING, Uses
 from tests.support.patience import ANSWER_WITHIN_S, let_console_wait
 
 Cluster: TypeAlias = OurBroker | ApacheRocketMQ
+# Apache's processes stand idle most of the time, and look for work up to a thousand times a second: that is half of
+# what they cost. A message may be late by it at each broker and client.
+IDLE_SLACK_MS = 20
 _numbers = itertools.count(1)
 
 
@@ -48,20 +52,24 @@ def with_clients(pytestconfig: pytest.Config) -> ExitStack:
     return pytestconfig.stash.setdefault(ENDING, {}).setdefault(Uses.CLIENTS, ExitStack())
 
 
+def _started(cluster: ApacheRocketMQ, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
+    with_brokers.callback(cluster.kill)
+    with timer_slack(IDLE_SLACK_MS):
+        cluster.start()
+    yield cluster
+    cluster.kill()
+
+
 @pytest.fixture(scope="session")
 def apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache()
-    with ApacheRocketMQ(tmp_path_factory.mktemp("apache")) as cluster:
-        with_brokers.callback(cluster.kill)
-        yield cluster
+    yield from _started(ApacheRocketMQ(tmp_path_factory.mktemp("apache")), with_brokers)
 
 
 @pytest.fixture(scope="session")
 def old_apache_rocketmq(tmp_path_factory: pytest.TempPathFactory, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
     require_apache(OLD_APACHE_VERSION)
-    with ApacheRocketMQ(tmp_path_factory.mktemp("old-apache"), version=OLD_APACHE_VERSION) as cluster:
-        with_brokers.callback(cluster.kill)
-        yield cluster
+    yield from _started(ApacheRocketMQ(tmp_path_factory.mktemp("old-apache"), version=OLD_APACHE_VERSION), with_brokers)
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +95,9 @@ def every_cluster(request: pytest.FixtureRequest) -> Cluster:
 
 def _java_process(version: str, folders: pytest.TempPathFactory, with_clients: ExitStack) -> Iterator[JavaClient]:
     require_driver(version)
-    with JavaClient(version, folders.mktemp(f"java-{version}")) as client:
+    with timer_slack(IDLE_SLACK_MS):
+        client = JavaClient(version, folders.mktemp(f"java-{version}"))
+    with client:
         with_clients.callback(client.kill)
         yield client
 
