@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A JVM starts on a busy machine.
-JVM_WITHIN_S = 400.0
+JVM_WITHIN_S = 900.0
 # For JVMs of their own that compute little.
 LIGHT_JVM = {"JAVA_TOOL_OPTIONS": LIGHT_SETTINGS["spark.driver.extraJavaOptions"]}
 
