@@ -23,7 +23,9 @@ WITHIN_S = 180.0
 What = str | Callable[[], str]
 
 
-def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: What = "") -> T:
+def wait_until(
+    fact: Callable[[], T], within_s: float = WITHIN_S, what: What = "", *, pause_max_s: float = POLL_MAX_S
+) -> T:
     """The first truthy value of `fact()`. Raises AssertionError naming `what` after the deadline."""
     began = time.monotonic()
     while True:
@@ -33,10 +35,16 @@ def wait_until(fact: Callable[[], T], within_s: float = WITHIN_S, what: What = "
         waited_s = time.monotonic() - began
         if waited_s > within_s:
             raise AssertionError(_late(within_s, what or repr(fact), value))
-        time.sleep(_pause_s(waited_s))
+        time.sleep(_pause_s(waited_s, pause_max_s))
 
 
-async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WITHIN_S, what: What = "") -> T:
+async def eventually(
+    fact: Callable[[], T | Awaitable[T]],
+    within_s: float = WITHIN_S,
+    what: What = "",
+    *,
+    pause_max_s: float = POLL_MAX_S,
+) -> T:
     """As `wait_until`, on the event loop; `fact` may be async."""
     began = time.monotonic()
     while True:
@@ -48,7 +56,7 @@ async def eventually(fact: Callable[[], T | Awaitable[T]], within_s: float = WIT
         waited_s = time.monotonic() - began
         if waited_s > within_s:
             raise AssertionError(_late(within_s, what or repr(fact), value))
-        await asyncio.sleep(_pause_s(waited_s))
+        await asyncio.sleep(_pause_s(waited_s, pause_max_s))
 
 
 async def cancelled_after(coroutine: Coroutine[Any, Any, object], turns: int) -> None:
@@ -64,5 +72,5 @@ def _late(within_s: float, what: What, value: object) -> str:
     return f"not within {within_s} s: {what() if callable(what) else what}; last value {value!r}"
 
 
-def _pause_s(waited_s: float) -> float:
-    return min(max(POLL_S, POLL_SHARE * waited_s), POLL_MAX_S)
+def _pause_s(waited_s: float, pause_max_s: float) -> float:
+    return min(max(POLL_S, POLL_SHARE * waited_s), pause_max_s)
