@@ -27,7 +27,7 @@ from remoting.wire.stored_message import StoredMessage, decode_messages
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.journey, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.crash, pytest.mark.journey]
 
 ROUNDS = 20 if os.environ.get("TORTURE") else 3
 SENDERS = 24

@@ -21,7 +21,7 @@ from tests.crash.store_writer import QUEUE_COUNT, body_of
 from tests.support.stores import read_queue
 
 # Each round reads all that the rounds before have left.
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 ROUNDS = 20 if os.environ.get("TORTURE") else 3
 

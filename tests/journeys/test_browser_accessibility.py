@@ -21,7 +21,7 @@ from tests.support.browser import PASSWORD, Site, chromium, log_in, page, site, 
 from tests.support.console_pages import ASKING, NO_PAGE, PAGES
 from tests.support.group_brokers import GroupBrokers
 
-pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 VIOLATIONS = {"resultTypes": ["violations"]}
 # Another theme is other colours, and so of interest to the rules about them.

@@ -23,7 +23,7 @@ from tests.support.browser import Site, chromium  # noqa: F401 - fixtures
 from tests.support.failing_group import FailingGroup
 from tests.support.our_broker import OurBroker
 
-pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 OSLO = [f'{{"order": {number}, "city": "Oslo"}}' for number in range(2)]
 ROME = [f'{{"order": {number}, "city": "Rome"}}' for number in range(2, 5)]

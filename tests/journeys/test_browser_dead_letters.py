@@ -35,7 +35,7 @@ from tests.support.failing_group import FailingGroup
 from tests.support.our_broker import OurBroker
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 # At one a second they take longer than whoever pauses their replay, or cancels it, on a busy machine.
 COUNT = 40

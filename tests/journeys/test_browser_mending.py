@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import PASSWORD, Site, chromium, open_context, site, standing_site  # noqa: F401 - fixtures
 
-pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis]
 
 
 @dataclass(frozen=True, slots=True)

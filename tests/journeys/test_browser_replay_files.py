@@ -30,7 +30,7 @@ from tests.journeys.dead_letter_site import (  # noqa: F401 - fixtures
 from tests.support.browser import Site, chromium  # noqa: F401 - fixtures
 from tests.support.failing_group import FailingGroup
 
-pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.browser, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 BODIES = [f'{{"order":{number}}}' for number in range(4)]
 

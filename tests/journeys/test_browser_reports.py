@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.redis,
     pytest.mark.spark,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(1800),
 ]
 
 LOOKS = pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")], ids=["wide-light", "phone-dark"])

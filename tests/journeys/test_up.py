@@ -23,7 +23,7 @@ from tests.support.redis_server import SOCKET_NAME
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 ROLES = (
     SOCKET_NAME,

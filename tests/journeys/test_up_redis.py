@@ -13,7 +13,7 @@ from tests.support.install import Install
 from tests.support.redis_server import SOCKET_NAME, RedisServer
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 WORKERS = ("scheduler", "following", "loops-1", "loops-2", "jobs", "reports")
 # Celery tries to connect after 2, 4, 6 … s, 30 at most.

@@ -26,7 +26,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 # The longest grace that `up` itself gives a child, and a little more.

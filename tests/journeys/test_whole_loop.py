@@ -31,7 +31,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.browser, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.journey, pytest.mark.redis, pytest.mark.browser, pytest.mark.timeout(1800)]
 
 GROUPS = ("billing", "mailing")
 QUEUES = {0, 1, 2, 3}

@@ -33,7 +33,7 @@ from remoting.wire.codes import RequestCode
 from tests.support import console_rows as seed
 from tests.support.topic_brokers import TopicBrokers
 
-pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True), pytest.mark.timeout(1800)]
 
 EXAMPLES = 12
 # No further operation is begun afterwards; each was asked something before, in the first round.
