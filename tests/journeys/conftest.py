@@ -53,9 +53,8 @@ def with_clients(pytestconfig: pytest.Config) -> ExitStack:
 
 
 def _started(cluster: ApacheRocketMQ, with_brokers: ExitStack) -> Iterator[ApacheRocketMQ]:
-    with_brokers.callback(cluster.kill)
     with timer_slack(IDLE_SLACK_MS):
-        cluster.start()
+        with_brokers.enter_context(cluster)
     yield cluster
     cluster.kill()
 
@@ -96,10 +95,9 @@ def every_cluster(request: pytest.FixtureRequest) -> Cluster:
 def _java_process(version: str, folders: pytest.TempPathFactory, with_clients: ExitStack) -> Iterator[JavaClient]:
     require_driver(version)
     with timer_slack(IDLE_SLACK_MS):
-        client = JavaClient(version, folders.mktemp(f"java-{version}"))
-    with client:
-        with_clients.callback(client.kill)
-        yield client
+        client = with_clients.enter_context(JavaClient(version, folders.mktemp(f"java-{version}")))
+    yield client
+    client.kill()
 
 
 @pytest.fixture(scope="session")

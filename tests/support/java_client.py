@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from remoting.wire.codes import ResponseCode
 from tests.support.client_process import ANSWER_WITHIN_S, ClientProcess, ClientProcessError
 from tests.support.java import DRIVER, QUICK_JVM, java_command
 from tests.support.waiting import wait_until
@@ -89,7 +90,7 @@ class JavaClient(ClientProcess):
             try:
                 return self.admin_call("getConsumerRunningInfo", group, client_id, with_stacks)
             except JavaError as error:
-                if "CODE: 207 " not in str(error):
+                if error.code != ResponseCode.CONSUME_MSG_TIMEOUT:
                     raise
                 return None
 

@@ -4,7 +4,7 @@ A worker gets a whole file, so that what a file's tests share is started once; o
 take minutes each, it gets a test. Files that share a cluster of Apache RocketMQ and its clients, or a Spark session, go
 to one worker together. Files that mostly wait are distributed first, so that no worker is still waiting when the others
 have ended. Before all else come those that use the shared brokers of Apache's, then those that use its clients alone: a
-worker ends either with the last test that uses them, since each broker takes a twelfth of a core for doing nothing. One
+worker ends either with the last test that uses them, since each broker takes a thirtieth of a core while idle. One
 worker computes with Spark meanwhile: these tests leave a third of the cores' time unused.
 
 In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
