@@ -29,6 +29,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_APPS)
 def test_a_command_that_needs_no_models_loads_no_apps(name: str) -> None:
     ended = run("-c", PROGRAM, name, "--help")

@@ -11,6 +11,7 @@ import pytest
 from mqadmin.garbage import LOOK_AFTER_OBJECTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["mqadmin.celery", "mqadmin.command", "mqadmin.web"])
 def test_a_program_looks_for_garbage_less_often(program: str) -> None:
     run = "" if program == "mqadmin.celery" else "import sys; sys.argv[1:] = ['--version']; program.main()"

@@ -230,6 +230,7 @@ async def test_a_member_that_closes_while_its_heartbeat_is_handled_is_gone_at_on
     assert await house.admin.clients.consumers(house.broker, "billing") is None
 
 
+@pytest.mark.slow
 async def test_a_watcher_hears_what_happens_in_order(house) -> None:
     header, body = await house.admin.our_broker.watch(house.broker)
     assert header.is_snapshot

@@ -179,6 +179,7 @@ async def test_a_message_that_failed_too_often_is_a_dead_letter_and_its_queue_go
     assert broker.offsets[GROUP, MessageQueue("orders", BROKER_NAME, 0)] == 2
 
 
+@pytest.mark.slow
 async def test_a_dead_letter_that_no_broker_takes_holds_up_the_queue_until_one_does(
     broker: MemoryBroker, members: Members
 ) -> None:
@@ -216,6 +217,7 @@ def test_a_rest_out_of_range_is_refused(suspend_ms: int) -> None:
         ConsumerConfig("127.0.0.1:1", GROUP, is_orderly=True, suspend_ms=suspend_ms)
 
 
+@pytest.mark.slow
 async def test_a_queue_that_moves_is_handed_over_when_its_listener_has_ended(
     broker: MemoryBroker, members: Members
 ) -> None:

@@ -43,25 +43,22 @@ def _wrong_text() -> Exception:
     return ValueError("a text \x00, \x01, \x02\nand more")
 
 
+FEW: list[Callable[[], BaseException]] = [ValueError, lambda: SystemExit(3), asyncio.CancelledError, Own, Mute]
+MORE: list[Callable[[], BaseException]] = [
+    GeneratorExit,
+    KeyboardInterrupt,
+    TimeoutError,
+    StopIteration,
+    StopAsyncIteration,
+    RecursionError,
+    MemoryError,
+    lambda: ExceptionGroup("several", [ValueError("one"), ValueError("two")]),
+    lambda: BaseExceptionGroup("several", [SystemExit(3)]),
+    _wrong_text,
+]
 KINDS = pytest.mark.parametrize(
     "make",
-    [
-        ValueError,
-        lambda: SystemExit(3),
-        GeneratorExit,
-        KeyboardInterrupt,
-        asyncio.CancelledError,
-        TimeoutError,
-        StopIteration,
-        StopAsyncIteration,
-        RecursionError,
-        MemoryError,
-        lambda: ExceptionGroup("several", [ValueError("one"), ValueError("two")]),
-        lambda: BaseExceptionGroup("several", [SystemExit(3)]),
-        Own,
-        Mute,
-        _wrong_text,
-    ],
+    [*FEW, *(pytest.param(one, marks=pytest.mark.sweep) for one in MORE)],
     ids=lambda make: type(error).__name__ if (error := make()) else "",
 )
 

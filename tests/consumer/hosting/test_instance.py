@@ -118,6 +118,7 @@ async def test_an_instance_that_nobody_takes_over_in_time_or_whose_worker_shuts_
     assert instance.consumer.steps == ["start", "stop"]
 
 
+@pytest.mark.slow
 async def test_sigterm_to_the_whole_process_group_hands_over_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("consumer.hosting.instance.WORKER_HEARS_WITHIN_S", 60)
     instance = Instance()
@@ -139,6 +140,7 @@ async def test_an_instance_ends_at_once_when_its_worker_shuts_down_also_without_
     assert instance.consumer.steps == ["start", "stop"]
 
 
+@pytest.mark.slow
 async def test_an_instance_stops_its_consumer_when_its_process_is_terminated() -> None:
     instance = Instance()
     await eventually(lambda: "heartbeat" in instance.row.steps)

@@ -14,6 +14,8 @@ from tests.support.children import Child
 from tests.support.tools import require
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 ENDED_WITHIN_S = 180.0
 HEARS_WITHIN_S = 0.2

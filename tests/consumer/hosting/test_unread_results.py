@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.children import Child
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 ENDED_WITHIN_S = 60.0
 # Celery's pool, as a worker has it: its main process hands out a task and stops before it hears that it has begun.

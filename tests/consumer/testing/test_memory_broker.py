@@ -253,6 +253,7 @@ def test_what_pytest_raises_in_a_listener_ends_the_test(declared: Declare) -> No
         mq.send("orders", "one")
 
 
+@pytest.mark.slow
 def test_listeners_that_never_come_to_an_end_are_ended(declared: Declare) -> None:
     def listen(message: Message) -> None:
         raise Later(delay_level=1)

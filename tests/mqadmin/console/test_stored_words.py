@@ -96,6 +96,7 @@ def test_a_brokers_text_that_is_made_of_ours_is_shown_and_holds_nobody_up(piece:
     assert in_viewers_language(hostile)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_chinese")
 def test_one_that_counts_nothing_is_one() -> None:
     singulars = [text.text for text in used() if text.plural and PLACEHOLDER.search(text.text)]

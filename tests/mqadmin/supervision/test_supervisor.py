@@ -57,6 +57,7 @@ async def test_supervisor_starts_in_order_and_stops_in_the_stated_order(monkeypa
     assert supervisor.pids() == {}
 
 
+@pytest.mark.slow
 async def test_supervisor_stops_the_children_of_a_stage_together(tmp_path: Path) -> None:
     """Each of them ends only when all have got their signal."""
     code = textwrap.dedent(
@@ -118,6 +119,7 @@ async def test_supervisor_says_that_a_program_cannot_be_run() -> None:
     await supervisor.stop()
 
 
+@pytest.mark.slow
 async def test_supervisor_gives_up_on_a_child_that_is_never_ready() -> None:
     supervisor = Supervisor([[spec("silent", "import time; time.sleep(600)", ready_timeout_s=0.5)]], [], Lines())
     with pytest.raises(StartFailed, match=r"not ready within 0\.5 s"):

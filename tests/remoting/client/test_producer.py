@@ -151,6 +151,7 @@ async def test_another_refusal_is_raised_at_once_with_topic_address_and_words(
     assert len(broker.of_code(SEND)) == 1
 
 
+@pytest.mark.slow
 async def test_the_message_keeps_its_id_over_all_attempts(broker: Broker, producer: Producer) -> None:
     broker.refuse(SEND, ResponseCode.SYSTEM_BUSY, "broker busy")
     with pytest.raises(SendFailed, match=r"'orders' failed after 3 attempts: 1\. .*SYSTEM_BUSY.*broker busy") as caught:
@@ -165,6 +166,7 @@ async def test_a_dead_broker_is_passed_over(broker: Broker, table: Table, produc
     assert {result.queue.broker_name for result in results} == {"a"}
 
 
+@pytest.mark.slow
 async def test_a_broker_that_restarts_meanwhile_gets_the_message(broker: Broker, namesrv: AnsweringServer) -> None:
     # The second pause is long enough for a busy machine to start the broker in.
     producer = Producer(namesrv.address, "senders", pauses_s=(0.01, 2.0), timeout_ms=60_000)

@@ -134,6 +134,7 @@ def test_a_message_that_comes_while_a_batch_is_planned_is_not_in_it(
     assert bodies(reader, reader.partitions()) == ([] if "startingOffsets" in options else [b"a", b"b"])
 
 
+@pytest.mark.slow
 def test_users_of_the_source_need_no_django() -> None:
     code = (
         "import sys; import remoting.spark; sys.exit(any(n in sys.modules for n in ('django', 'celery', 'consumer')))"
@@ -263,6 +264,7 @@ def test_a_queue_that_lost_its_end_fails_or_is_skipped(cluster: BrokerThread) ->
     assert len(rows(going_on, planned)) == 45
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_busy_for_a_moment_is_asked_again(cluster: BrokerThread) -> None:
     put(cluster, *(str(number) for number in range(50)), queue_id=0)
     reader = batch(cluster, retrySeconds="30")
@@ -278,6 +280,7 @@ def test_a_broker_that_is_busy_for_a_moment_is_asked_again(cluster: BrokerThread
     assert len(refused) > 1
 
 
+@pytest.mark.slow
 def test_a_hostile_message_costs_nobody_but_itself(cluster: BrokerThread) -> None:
     properties = encode_properties({Property.TAGS: "t", Property.KEYS: "k1  k2", "ключ": "\x00\ud800 💥"})
     store(cluster, StoredMessage(topic="orders", queue_id=0, body=b"not zlib", sys_flag=COMPRESSED_FLAG))

@@ -222,6 +222,7 @@ def test_a_closed_store_refuses_and_closes_twice(store: MessageStore) -> None:
         store.append(draft())
 
 
+@pytest.mark.slow
 def test_a_batch_with_more_keys_than_a_file_of_the_index_holds_is_refused_whole(tmp_path: Path) -> None:
     """Stored half, the next message would get a queue offset that the log knows already."""
     config = StoreConfig(segment_bytes=64 << 20, flush="async")

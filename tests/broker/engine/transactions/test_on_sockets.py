@@ -61,6 +61,7 @@ async def test_without_a_scheduler_commits_work_and_nobody_is_asked(started):
     assert [message.body for message in await shop.pull()] == [b"told"]
 
 
+@pytest.mark.slow
 async def test_what_is_rolled_back_is_not_asked_for(started):
     shop = await started()
     assert await shop.end_sent(await shop.half(b"ended"), ROLLBACK) == ResponseCode.SUCCESS

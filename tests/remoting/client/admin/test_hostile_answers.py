@@ -242,6 +242,7 @@ async def test_a_table_that_never_ends_is_given_up(server: AnsweringServer, admi
         await admin.topics.table(server.address)
 
 
+@pytest.mark.slow
 async def test_a_table_of_more_bytes_than_are_read_is_given_up(server: AnsweringServer, admin: Admin) -> None:
     padding = "x" * (8 * 1024 * 1024)
     numbers = iter(range(10**9))
