@@ -55,7 +55,7 @@ def test_what_is_left_out_is_there() -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", PARTS)
 def test_data_side_of_the_console_works_on_postgresql(part: str) -> None:
     with PostgresServer() as server:

@@ -250,7 +250,7 @@ def seen_by_rest(http: Client, install: Install) -> set[int]:
     return {row["lag_max"] for row in rest["items"]}
 
 
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(1800)
 def test_a_run_killed_anywhere_leaves_what_was_there_and_is_made_again_as_if_nobody_had_disturbed_it(
     install: Install, client: Client, ann: Any
 ) -> None:
