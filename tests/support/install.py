@@ -18,7 +18,7 @@ from tests.support.migrated import bring_migrated_database
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-READY_WITHIN_S = 240.0
+READY_WITHIN_S = 600.0
 STOPPED_WITHIN_S = 120.0
 # Of a command. Migrating a new PostgreSQL database is the longest.
 DONE_WITHIN_S = 240.0
