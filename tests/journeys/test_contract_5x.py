@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.java]
 Seen = Callable[[], Any]
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 FREE = ("MIN_OFFSET", "MAX_OFFSET")
+# A pull is held for up to 15 s.
+HEARD_WITHIN_S = 25.0
 
 
 def namespace(run: ScenarioRun) -> Any:
@@ -114,13 +116,13 @@ def changed_subscription(run: ScenarioRun, producer: str, attempt: int) -> Any:
     def subscription() -> str:
         return java.admin("connections", group=group)["subscriptionTable"][topic]["subString"]
 
-    def has(count: int) -> Callable[[], bool]:
-        return lambda: len(java.consumed(name)) >= count
+    def passes_over_red() -> bool:
+        return run.committed(group, topic) == {0: 2}
 
     options = {"useHeartbeatV2": True, "heartbeatBrokerInterval": 1_000}
     java.send(producer, topic, body="first-", tag="red")
     name = run.consumer(group, topic, f"consumer{attempt}", set=options, expression="red")
-    if not is_heard(run, name, has(1)):
+    if not is_heard(run, name, lambda: java.wait_consumed(1, name, within_s=HEARD_WITHIN_S)):
         return None
     observed = {"before": subscription()}
     java.invoke(name, "subscribe", topic, "blue")
@@ -129,19 +131,19 @@ def changed_subscription(run: ScenarioRun, producer: str, attempt: int) -> Any:
     java.send(producer, topic, body="red-", tag="red")
     # A pull that is held as the subscription changes is answered by the new one, and what it brings is filtered by the
     # old one (DefaultMQPushConsumerImpl.pullMessage): it would lose the blue message. It ends with the red one.
-    if not is_heard(run, name, lambda: run.committed(group, topic) == {0: 2}):
+    if not is_heard(run, name, lambda: wait_until(passes_over_red, HEARD_WITHIN_S)):
         return None
     java.send(producer, topic, body="blue-", tag="blue")
-    if not is_heard(run, name, has(2)):
+    if not is_heard(run, name, lambda: java.wait_consumed(2, name, within_s=HEARD_WITHIN_S)):
         return None
     observed["came"] = bodies(java.consumed(name))
     return observed
 
 
-def is_heard(run: ScenarioRun, name: str, fact: Callable[[], bool]) -> bool:
-    """Tells whether the member's pulls come so far; stops it otherwise. A pull is held for up to 15 s."""
+def is_heard(run: ScenarioRun, name: str, wait: Callable[[], object]) -> bool:
+    """Tells whether `wait`, for what the member pulls, ends without AssertionError; stops the member otherwise."""
     try:
-        wait_until(fact, 45, what=f"what {name} pulls")
+        wait()
     except AssertionError:
         run.stop(name)
         return False

@@ -18,6 +18,7 @@ from tests.support.migrated import bring_migrated_database
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
+# On a new PostgreSQL database `up` was not there after 240 s once, beside three other suites.
 READY_WITHIN_S = 600.0
 STOPPED_WITHIN_S = 120.0
 # Of a command. Migrating a new PostgreSQL database is the longest.
