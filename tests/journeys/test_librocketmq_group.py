@@ -81,6 +81,10 @@ class House:
         self.members.remove(member)
         member.kill()
 
+    def by_client_id(self) -> list[NativeProcess]:
+        """The members in the order in which queues are divided: that of their ids as text, so 10000 is before 9999."""
+        return sorted(self.members, key=lambda member: str(member.pid))
+
     def _start(self, action: str, group: str) -> NativeProcess:
         self._processes.append(NativeProcess(self._folder, action, self.cluster.namesrv, group, self.topic))
         return self._processes[-1]
@@ -172,16 +176,20 @@ async def house(cluster: Any, tmp_path: Path, fresh: Callable[[str], str]) -> As
 async def test_nothing_is_lost_while_members_join_leave_and_die(house: House) -> None:
     stream = house.stream()
     await eventually(stream.lines, CONSUMED_WITHIN_S, "the first message")
-    first, second = house.join(), house.join()
+    house.join()
+    house.join()
     await house.await_division(2, 2)
     await house.await_everybody_reads()
-    third = house.join()
+    house.join()
     await house.await_division(2, 1, 1)
     await house.await_everybody_reads()
-    house.leave(second)
+    # The one that stays never had to give up the retry queue: librocketmq that gets a queue back while the broker
+    # still holds its earlier pull of it, up to 15 s, waits for that pull for good, and answers nothing any more.
+    stays, leaves, dies = house.by_client_id()
+    house.leave(leaves)
     await house.await_division(2, 2)
     await house.await_everybody_reads()
-    house.die(third)
+    house.die(dies)
     await house.await_division(4)
     await house.await_everybody_reads()
     results = stream.stop()
@@ -189,7 +197,7 @@ async def test_nothing_is_lost_while_members_join_leave_and_die(house: House) ->
     sent = {f"stream-{result['number']}" for result in results}
     await house.await_consumed(sent)
     assert house.consumed() == sent
-    assert house.members == [first]
+    assert house.members == [stays]
 
 
 @pytest.mark.java
