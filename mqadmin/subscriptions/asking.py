@@ -9,7 +9,8 @@ was, and so is among the first of the next. A member alone in its group is asked
 is in trouble: there is nobody whom it could contradict; and when somebody has just left the group, whose queues it
 takes over. Our own brokers tell what a member's heartbeats say, which is all but whether it consumes in order: that is
 one thing for as long as it runs, so there each member of several is asked until it has answered once. Where each keeps
-its own offsets, all are asked in turn: nobody else knows how far they are.
+its own offsets, all are asked in turn: nobody else knows how far they are. C++ members are asked when their group has
+had the same members for a while.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from mqadmin.clusters.bulk import CHUNK, chunks, update
@@ -32,6 +33,7 @@ from mqadmin.observing.signals import MembersTold, members_told, publish
 from mqadmin.subscriptions import judging
 from mqadmin.subscriptions.models import REASON_CHARS_MAX, MemberAnswer, OwnSubscription
 from mqadmin.subscriptions.progress import write_progress
+from remoting.wire.codes import LanguageCode
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +51,10 @@ WAITS_LONG = timedelta(seconds=20)
 WAITING_PER_ROUND = 500
 # Who is alone since others left is asked for so long: members hear of that at once, or notice it within 20 s.
 LEFT_LATELY = timedelta(seconds=60)
+# librocketmq gets a queue back, and waits in its rebalance for its earlier pull of it, which the broker holds for up to
+# 20 s. A question then takes one of its threads for requests, as many as the machine has cores; on two cores the pull's
+# answer finds none, and the member consumes nothing ever after. A rebalance comes within 20 s of a change of members.
+CPP_SETTLED_AFTER = timedelta(seconds=40)
 
 
 def ask_round(cluster: Cluster, now: datetime) -> int:
@@ -82,6 +88,7 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     if cluster.state not in (ClusterState.REACHABLE, ClusterState.PARTIAL):
         return []
     online = Member.objects.filter(group__cluster=cluster, group__is_system=False, left_at=None).select_related("group")
+    online = online.exclude(language=LanguageCode.CPP.name, group__in=_changed_lately(cluster, now))
     old = Q(answer=None) | Q(answer__asked_at=None) | Q(answer__asked_at__lt=now - YOUNG)
     by_age = F("answer__asked_at").asc(nulls_first=True)
     in_trouble = Q(group__verdict__in=NEEDS_ATTENTION)
@@ -101,6 +108,13 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
     others = list(answering.filter(in_turn).exclude(pk__in=[member.pk for member in found])[:IN_TURN_PER_ROUND])
     silent = to_ask.filter(was_silent, waiting | urgent | in_turn)
     return found + others + list(silent[: max(SILENT_PER_ROUND, IN_TURN_PER_ROUND - len(others))])
+
+
+def _changed_lately(cluster: Cluster, now: datetime) -> QuerySet[Member, int]:
+    """Returns the ids of the groups whose C++ members are still dividing the queues anew."""
+    since = now - CPP_SETTLED_AFTER
+    came_or_left = Q(first_seen_at__gte=since) | Q(online_since__gte=since) | Q(left_at__gte=since)
+    return Member.objects.filter(came_or_left, group__cluster=cluster).values_list("group", flat=True)
 
 
 def make_due(group_ids: Iterable[int]) -> int:

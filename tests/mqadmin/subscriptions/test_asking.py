@@ -128,6 +128,21 @@ def test_a_member_alone_is_asked_for_a_minute_after_another_one_left(apache: Clu
     assert asking.turn(apache, now + timedelta(seconds=61)) == []
 
 
+@pytest.mark.parametrize("change", ["first_seen_at", "online_since", "left_at"])
+def test_a_cpp_member_is_asked_once_its_group_has_had_the_same_members_for_40_s(
+    apache: Cluster, change: str, now: datetime
+) -> None:
+    group = seed.make_group(apache, "native", now=now, member_count=2, verdict=Verdict.STALLED)
+    seed.make_member(group, "1-10.0.0.1@1", now=now, language="CPP")
+    seed.make_member(group, "2-10.0.0.1@1", now=now)
+    seed.make_member(group, "3-10.0.0.1@1", now=now, **{"left_at": now - timedelta(minutes=2), change: now})
+    calm = seed.make_group(apache, "calm", now=now, member_count=2)
+    seed.make_member(calm, "4-10.0.0.1@1", now=now, language="CPP")
+    early, late = now + timedelta(seconds=39), now + timedelta(seconds=41)
+    assert set(names(asking.turn(apache, early))) == {"2-10.0.0.1@1", "4-10.0.0.1@1"}
+    assert set(names(asking.turn(apache, late))) == {"1-10.0.0.1@1", "2-10.0.0.1@1", "4-10.0.0.1@1"}
+
+
 def test_a_group_that_somebody_looks_at_comes_first(
     apache: Cluster, billing: Group, members: list[Member], now: datetime
 ) -> None:
