@@ -111,7 +111,7 @@ def turn(cluster: Cluster, now: datetime) -> list[Member]:
 
 
 def _changed_lately(cluster: Cluster, now: datetime) -> QuerySet[Member, int]:
-    """Returns the ids of the groups whose C++ members are still dividing the queues anew."""
+    """Returns the ids of the groups in which a member came or left within CPP_SETTLED_AFTER."""
     since = now - CPP_SETTLED_AFTER
     came_or_left = Q(first_seen_at__gte=since) | Q(online_since__gte=since) | Q(left_at__gte=since)
     return Member.objects.filter(came_or_left, group__cluster=cluster).values_list("group", flat=True)

@@ -183,8 +183,8 @@ async def test_nothing_is_lost_while_members_join_leave_and_die(house: House) ->
     house.join()
     await house.await_division(2, 1, 1)
     await house.await_everybody_reads()
-    # The one that stays never had to give up the retry queue: librocketmq that gets a queue back while the broker
-    # still holds its earlier pull of it, up to 15 s, waits for that pull for good, and answers nothing any more.
+    # The one that stays never had to give up the retry queue: librocketmq waits in its rebalance for its earlier pull
+    # of a queue that it gets back, up to 20 s; asked for its running info then, on two cores, it stands still for good.
     stays, leaves, dies = house.by_client_id()
     house.leave(leaves)
     await house.await_division(2, 2)
