@@ -113,6 +113,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Gener
     return not share.is_own(collection_path)
 
 
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Has a worker that runs its share report no set-up or teardown that passed."""
+    if item.config.stash[SHARE] is None:
+        return None
+    parallel.run_and_report(item, nextitem)
+    return True
+
+
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Ends Apache's brokers, and its clients, once this worker has come to the tests that don't use them."""
     stash = item.config.stash
