@@ -10,10 +10,9 @@ LONGER := journey or crash or simulation or sweep or slow or java or postgres or
 # A test that fails once in a while is among those that start processes. How often `make rounds` runs them all.
 WITH_PROCESSES := tests/journeys tests/crash tests/consumer/hosting
 ROUNDS ?= 20
-# Folders in which there is nothing else are not even read, and each worker reads its own share of the files. One that has
-# crashed is not replaced: the next would get another share.
-QUICK := -q --hypothesis-profile=quick --ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation \
-	-n auto --dist each --max-worker-restart=0
+# Several processes, each with its share of the files. Folders in which there is nothing else are not even read.
+QUICK := -m tests.support.shares -q --hypothesis-profile=quick \
+	--ignore=tests/journeys --ignore=tests/crash --ignore=tests/simulation
 # tests/support/parallel.py says how many workers that are and what each gets.
 PARALLEL := -n auto --dist loadfile
 
@@ -63,10 +62,10 @@ types: $(VENV)/dev.done
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.done
-	$(BIN)/python -m pytest $(QUICK) -m "not (database or $(LONGER))"
+	$(BIN)/python $(QUICK) -m "not (database or $(LONGER))"
 
 database: $(VENV)/dev.done
-	$(BIN)/python -m pytest $(QUICK) -m "database and not ($(LONGER))"
+	$(BIN)/python $(QUICK) -m "database and not ($(LONGER))"
 
 # mypy works on one core, half a minute where nothing is cached; the tests take what it leaves.
 check: style

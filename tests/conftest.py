@@ -19,7 +19,7 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from mqadmin.redis_outage import RedisOutage
-from tests.support import parallel
+from tests.support import parallel, shares
 from tests.support.flushing import flushable_database
 from tests.support.migrated_database import migrated_once
 from tests.support.spark import small_session
@@ -36,8 +36,6 @@ hypothesis_settings.load_profile("torture" if os.environ.get("TORTURE") else "da
 
 # Some 50 MB at the most; as often as Python's own 700 it took a sixteenth of the suite's time.
 GC_AFTER_OBJECTS = 50_000
-# Which files this worker reads; None: all of them.
-SHARE = pytest.StashKey[parallel.Shares | None]()
 # What the tests of each scope of a parallel run use of Apache's; it sorts them by that, and ends it by that.
 USES = pytest.StashKey[dict[str, parallel.Uses]]()
 # Long enough for a stopped process to be reaped, short enough to see one that stays.
@@ -54,10 +52,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        shares.OPTION, type=shares.Shares.parse, help='which files to read: "1/3", the first of three shares'
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Spares tests slow password hashes, waits for the disk, and a list of all static files for each client."""
     gc.disable()
-    config.stash[SHARE] = parallel.own_share(config)
     settings.WHITENOISE_AUTOREFRESH = True
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     database = settings.DATABASES["default"]
@@ -91,34 +94,21 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    return parallel.workers(config.option.dist)
+def pytest_xdist_auto_num_workers() -> int:
+    return parallel.workers()
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether | parallel.EachItsShare:
-    return (parallel.EachItsShare if config.option.dist == "each" else parallel.FilesTogether)(config, log)
-
-
-def pytest_configure_node(node: Any) -> None:
-    parallel.tell_share(node)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> parallel.FilesTogether:
+    return parallel.FilesTogether(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Generator[None, bool | None, bool | None]:
-    """Leaves the files of other workers' shares unread."""
+    """Leaves the files of other shares unread."""
     is_ignored = yield
-    share = config.stash[SHARE]
-    if share is None or is_ignored or not fnmatch(collection_path.name, "test_*.py"):
+    if config.option.share is None or is_ignored or not fnmatch(collection_path.name, "test_*.py"):
         return is_ignored
-    return not share.is_own(collection_path)
-
-
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Has a worker that runs its share report no set-up or teardown that passed."""
-    if item.config.stash[SHARE] is None:
-        return None
-    parallel.run_and_report(item, nextitem)
-    return True
+    return not config.option.share.is_own(collection_path)
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

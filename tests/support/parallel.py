@@ -7,8 +7,7 @@ have ended. Before all else come those that use the shared brokers of Apache's, 
 worker ends either with the last test that uses them, since each broker takes a thirtieth of a core while idle. One
 worker computes with Spark meanwhile: these tests leave a third of the cores' time unused.
 
-In all of this each worker reads every file, and of quick tests that is half the work. With `--dist each`, as in
-`make check`, a worker reads and runs its share of the files alone.
+Quick tests have a way of their own (tests/support/shares.py).
 """
 
 from __future__ import annotations
@@ -17,13 +16,10 @@ import os
 from collections.abc import Iterable
 from contextlib import ExitStack
 from enum import IntEnum
-from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 from xdist.remote import Producer
-from xdist.scheduler import EachScheduling, LoadScopeScheduling
-from xdist.workermanage import WorkerController
+from xdist.scheduler import LoadScopeScheduling
 
 
 class Uses(IntEnum):
@@ -58,16 +54,14 @@ ALONE = ("tests/mqadmin/test_postgres.py",)
 ROOMS = ("tests/journeys/", "tests/crash/", "tests/simulation/", "tests/")
 # Ends what a worker has started of these for a whole session.
 ENDING = pytest.StashKey[dict[Uses, ExitStack]]()
-# Under which a worker is told the number of its share.
-SHARE = "share"
 
 
-def workers(dist: str) -> int:
-    """Returns how many workers `-n auto` starts: more than cores, since tests wait.
+def workers() -> int:
+    """Returns how many workers `-n auto` starts: more than cores, since the tests that take minutes wait.
 
-    In a whole run these are the tests of minutes; with three workers, two cores had nothing to do for a fifth of it.
+    With three workers, two cores had nothing to do for a fifth of a whole run.
     """
-    return (os.cpu_count() or 1) + (1 if dist == "each" else 2)
+    return (os.cpu_count() or 1) + 2
 
 
 def scope_of(nodeid: str) -> str:
@@ -121,54 +115,3 @@ class FilesTogether(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
-
-
-class Shares:
-    """Deals files out to workers as they are found: each to the one that has the fewest bytes so far.
-
-    Every worker finds the same files in the same order, and so knows its own without asking.
-    """
-
-    def __init__(self, workers: int, own: int) -> None:
-        self._own = own
-        self._bytes = [0] * workers
-        self._receivers: dict[Path, int] = {}
-
-    def is_own(self, file: Path) -> bool:
-        if file not in self._receivers:
-            receiver = self._bytes.index(min(self._bytes))
-            self._receivers[file] = receiver
-            self._bytes[receiver] += file.stat().st_size
-        return self._receivers[file] == self._own
-
-
-def tell_share(node: WorkerController) -> None:
-    """Tells a worker that is about to start which share is its own, in a run that has shares."""
-    if node.config.option.dist == "each":
-        node.workerinput[SHARE] = int(node.workerinput["workerid"].removeprefix("gw"))
-
-
-def own_share(config: pytest.Config) -> Shares | None:
-    """Returns what tells a worker its files; None where it reads them all."""
-    told = getattr(config, "workerinput", {})
-    return Shares(told["workercount"], told[SHARE]) if SHARE in told else None
-
-
-def run_and_report(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Runs a test and reports its call, and of its set-up and teardown what did not pass.
-
-    All reports go to the process that prints. Those of which it shows nothing cost the two almost a millisecond a test.
-    """
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-
-
-class EachItsShare(EachScheduling):
-    """Has each worker run what it collected, and counts all of that for the percentage."""
-
-    def schedule(self) -> None:
-        session = self.config.pluginmanager.getplugin("session")
-        session.testscollected = sum(len(collected) for collected in self.node2collection.values())
-        super().schedule()
