@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.shares import NO_TESTS, Shares
+from tests.support.shares import NO_TESTS, PROGRESS, Shares
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "tests").rglob("test_*.py"))
@@ -60,6 +61,15 @@ def test_each_share_is_run_and_one_that_fails_fails_the_run(project: Path) -> No
     code, output = run_shares(project)
     assert (code, output.count("1 passed"), output.count("1 failed")) == (1, 2, 1)
     assert "def test_fails" in output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("color", ["no", "yes"])
+def test_the_row_of_dots_of_each_share_is_known_for_one_also_in_colour(project: Path, color: str) -> None:
+    _, output = run_shares(project, f"--color={color}")
+    rows = [line for line in output.splitlines(keepends=True) if PROGRESS.fullmatch(line)]
+    assert sorted(re.sub(r"\x1b\[\d*m", "", row).split()[0] for row in rows) == [".", ".", "F"]
+    assert ("\x1b" in "".join(rows)) == (color == "yes")
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from pathlib import Path
 OPTION = "--share"
 # pytest.ExitCode.NO_TESTS_COLLECTED, without half a second for the import of pytest before any process is started.
 NO_TESTS = 5
-# A row of dots. It is shown at once; what else a process prints, when it has ended.
-_PROGRESS = re.compile(r"\S+ +\[ *\d+%\]\n")
+# A row of dots, coloured or not. It is shown at once; what else a process prints, when it has ended.
+PROGRESS = re.compile(r"\S+ +\[ *\d+%\]\S*\n")
 
 
 class Shares:
@@ -63,13 +63,13 @@ def run_shares(arguments: Sequence[str], count: int) -> int:
 
 
 def _run_share(arguments: Sequence[str], share: str) -> int:
-    color = "yes" if sys.stdout.isatty() else "no"
+    color = "yes" if sys.stdout.isatty() else "auto"
     command = [sys.executable, "-m", "pytest", f"--color={color}", OPTION, share, *arguments]
     held = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if _PROGRESS.fullmatch(line):
+            if PROGRESS.fullmatch(line):
                 print(line, end="", flush=True)
             else:
                 held.append(line)
