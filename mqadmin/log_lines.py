@@ -1,4 +1,4 @@
-"""Log lines: short ones for `manage.py up`, which writes time and process before them, and JSON objects.
+"""Log lines: short ones for `manage.py up`, which writes time and process before them, JSON objects, and their handler.
 
 `JsonLines` is for collectors (MQADMIN_LOG_LINES=json), an object a line:
 
@@ -11,7 +11,22 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from datetime import UTC, datetime
+from typing import TextIO
+
+
+class ForkSafeStreamHandler(logging.StreamHandler[TextIO]):
+    """Has a fork wait for the line that another thread is writing.
+
+    In a process that was forked meanwhile the stream's own lock would be held for good, by a thread that is not there:
+    its first line would wait for ever. A Celery worker forks processes of its pool while its threads write lines.
+    `logging` makes the handler's lock anew in the child, but not the stream's.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__(stream)
+        os.register_at_fork(before=self.acquire, after_in_parent=self.release)
 
 
 class ShortLines(logging.Formatter):

@@ -387,7 +387,7 @@ LOGGING = {
     "filters": {"redis_outage": {"()": "mqadmin.redis_outage.RedisOutage", "url": REDIS_URL}},
     "handlers": {
         "stderr": {
-            "class": "logging.StreamHandler",
+            "class": "mqadmin.log_lines.ForkSafeStreamHandler",
             "filters": ["redis_outage"],
             "formatter": MQADMIN_LOG_LINES,
         }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable
 
 import pytest
 
@@ -12,18 +10,7 @@ from consumer.engine.config import ConsumerConfig
 from consumer.engine.listening import Listener
 from consumer.engine.push_consumer import PushConsumer
 from tests.support.children import free_port
-
-
-def in_a_child(step: Callable[[], None]) -> int:
-    """Runs `step` in a forked process; returns its exit status, 0 when it raised nothing."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            step()
-            os._exit(0)
-        except BaseException:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1]
+from tests.support.forked import exit_code_of
 
 
 def made() -> PushConsumer:
@@ -38,7 +25,7 @@ def test_a_consumer_that_was_made_before_a_fork_does_not_start_in_the_child_and_
         with pytest.raises(RuntimeError, match="made before a fork: make it in the process that runs it"):
             asyncio.run(consumer.start())
 
-    assert in_a_child(start) == 0
+    assert exit_code_of(start) == 0
 
 
 def test_a_child_of_a_process_that_consumes_can_consume_itself() -> None:
@@ -51,7 +38,7 @@ def test_a_child_of_a_process_that_consumes_can_consume_itself() -> None:
         consumer = made()
         await consumer.start()
         try:
-            return await asyncio.to_thread(in_a_child, lambda: asyncio.run(start_and_stop()))
+            return await asyncio.to_thread(exit_code_of, lambda: asyncio.run(start_and_stop()))
         finally:
             await consumer.stop()
 

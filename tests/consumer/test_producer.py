@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from remoting.wire.errors import MessageError
 from remoting.wire.names import TRACE_TOPIC
 from remoting.wire.recall_handle import RecallHandle
 from tests.support.broker_thread import BrokerThread
+from tests.support.forked import exit_code_of
 from tests.support.memory_broker import BROKER_NAME
 from tests.support.waiting import WITHIN_S
 
@@ -93,14 +93,7 @@ def test_send_on_commit_sends_after_the_commit_and_never_after_a_rollback(broker
 
 def test_a_forked_child_makes_a_producer_of_its_own(broker: BrokerThread) -> None:
     producer.send("orders", b"parent")
-    pid = os.fork()
-    if pid == 0:
-        try:
-            producer.send("orders", b"child")
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert exit_code_of(lambda: producer.send("orders", b"child")) == 0
     assert {message.body for message in broker.messages("orders")} == {b"parent", b"child"}
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
+import threading
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from mqadmin.log_lines import JsonLines, ShortLines
+from mqadmin.log_lines import ForkSafeStreamHandler, JsonLines, ShortLines
 from mqadmin.supervision.log import Log
+from tests.support.forked import exit_code_of
+from tests.support.waiting import WITHIN_S
 
 
 def record(message: str, *args: object) -> logging.LogRecord:
@@ -79,3 +84,32 @@ def test_a_short_line_keeps_the_traceback() -> None:
         text = ShortLines().format(lag_record(logging.ERROR, sys.exc_info()[1]))
     assert text.startswith("ERROR: lag is 7\nTraceback")
     assert text.endswith("ValueError: not today")
+
+
+class FullPipe(io.RawIOBase):
+    """Has the writer of a line wait, as a pipe that nobody reads does, until `is_read`."""
+
+    def __init__(self) -> None:
+        self.is_written_to = threading.Event()
+        self.is_read = threading.Event()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.is_written_to.set()
+        self.is_read.wait()
+        return len(data)
+
+
+def test_a_process_forked_while_another_thread_writes_a_line_can_write_lines() -> None:
+    pipe = FullPipe()
+    handler = ForkSafeStreamHandler(io.TextIOWrapper(io.BufferedWriter(pipe), write_through=True))
+    line = record("a line")
+    writing = threading.Thread(target=handler.handle, args=(line,))
+    writing.start()
+    assert pipe.is_written_to.wait(WITHIN_S)
+    # Of what is to be called before a fork, what was registered last is called first.
+    os.register_at_fork(before=pipe.is_read.set)
+    assert exit_code_of(lambda: handler.handle(line)) == 0
+    writing.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from kombu.message import Message
 
 from mqadmin.celery import leave_lines_about_redis_to_worker
 from mqadmin.redis_outage import RedisOutage, logger
+from tests.support.forked import exit_code_of
 from tests.support.waiting import wait_until
 
 
@@ -158,14 +158,14 @@ def test_a_forked_process_watches_for_itself(server: Redis, lines: Lines, tmp_pa
     complain("celery.beat")
     assert server.asked.wait(60)
     said = tmp_path / "said"
-    child = os.fork()
-    if child == 0:
+
+    def watch() -> None:
         lines.texts.clear()
         complain("celery.beat")
         wait_until(lambda: lines.texts)
         said.write_text(lines.texts[0])
-        os._exit(0)
-    os.waitpid(child, 0)
+
+    assert exit_code_of(watch) == 0
     assert said.read_text().startswith("Redis (redis:6379) does not answer")
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from remoting.shutdown_signal import ShutdownSignal
+from tests.support.forked import exit_code, fork
 
 
 @pytest.fixture(params=[pytest.param(hasattr(os, "eventfd"), id="as here"), pytest.param(False, id="as on macOS")])
@@ -73,18 +74,9 @@ def test_setting_it_without_end_never_blocks(shutdown: ShutdownSignal) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_child_that_was_forked_before_hears_it(shutdown: ShutdownSignal) -> None:
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        asyncio.run(shutdown.wait())
-        os.write(writer, b"heard")
-        os._exit(0)
+    child = fork(lambda: asyncio.run(shutdown.wait()))
     shutdown.set()
-
-    assert os.read(reader, 5) == b"heard"
-    assert os.waitpid(child, 0)[1] == 0
-    os.close(reader)
-    os.close(writer)
+    assert exit_code(child) == 0
 
 
 def test_set_may_interrupt_itself_in_a_signal_handler(shutdown: ShutdownSignal) -> None:

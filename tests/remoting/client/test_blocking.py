@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from remoting.client.event_loop_thread import EventLoopThread
 from remoting.client.heartbeats import Heartbeats
 from remoting.client.lite_pull_consumer import LitePullConfig
 from remoting.wire.errors import MessageError
+from tests.support.forked import exit_code_of
 from tests.support.memory_broker import MemoryBroker
 from tests.support.waiting import WITHIN_S
 
@@ -99,15 +99,12 @@ async def test_an_event_loop_is_not_blocked() -> None:
 def test_a_forked_process_is_told_to_make_its_own() -> None:
     thread = EventLoopThread("pull consumer reports")
     assert thread.call(int) == 0
-    pid = os.fork()
-    if pid == 0:
-        try:
+
+    def call() -> None:
+        with pytest.raises(RuntimeError, match="was made before a fork: make it in the process that uses it"):
             thread.call(int)
-        except RuntimeError:
-            os._exit(7)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+    assert exit_code_of(call) == 0
     thread.close()
 
 

@@ -13,6 +13,7 @@ from remoting.wire.message_id import (
     host_from_bytes,
     offset_message_id,
 )
+from tests.support.forked import exit_code_of
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,7 @@ def test_unique_keys_differ_after_a_fork() -> None:
     factory = UniqueKeyFactory(clock=lambda: 1_700_000_000_000)
     before = factory.next()
     read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(write_end, factory.next().encode())
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert exit_code_of(lambda: os.write(write_end, factory.next().encode())) == 0
     theirs = os.read(read_end, 100).decode()
     os.close(read_end)
     os.close(write_end)
