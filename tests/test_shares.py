@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.shares import NO_TESTS, PROGRESS, Shares
+from tests.support.shares import ENDS_WITHIN_S, NO_TESTS, PROGRESS, Shares
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "tests").rglob("test_*.py"))
@@ -47,13 +48,14 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_shares(project: Path, *arguments: str) -> tuple[int, str]:
-    program = "import sys; from tests.support.shares import run_shares; sys.exit(run_shares(sys.argv[1:], 3))"
+def run_shares(project: Path, *arguments: str, ends_within_s: float = ENDS_WITHIN_S) -> tuple[int, str]:
+    run = f"run_shares(sys.argv[1:], 3, {ends_within_s})"
+    program = f"import sys; from tests.support.shares import run_shares; sys.exit({run})"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-c", program, "-q", *arguments]
-    run = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
-    return run.returncode, run.stdout
+    ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout
 
 
 @pytest.mark.slow
@@ -77,3 +79,10 @@ def test_a_share_without_a_test_that_is_selected_is_no_error_beside_one_that_has
     code, output = run_shares(project, "-m", "slow")
     assert (code, output.count("1 passed"), output.count("1 deselected")) == (0, 1, 2)
     assert run_shares(project, "-k", "nothing")[0] == NO_TESTS
+
+
+@pytest.mark.slow
+def test_a_share_that_does_not_end_is_ended_and_fails_the_run(project: Path) -> None:
+    (project / "test_a.py").write_text("import threading\ndef test_hangs(): threading.Event().wait()")
+    code, _ = run_shares(project, ends_within_s=3)
+    assert code == 256 - signal.SIGABRT
