@@ -18,6 +18,9 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.java]
 
+# Seconds. A member that is reset halts for 10 s first.
+RESET_WITHIN_S = 150.0
+
 
 @pytest.fixture
 def java(java_process_5_4_0: JavaClient, cluster: Cluster) -> JavaClient:
@@ -160,6 +163,16 @@ def test_a_reset_at_the_members_is_pushed_to_them_and_needs_one_online(java, clu
     wait_routed(java, topic, (1, 1, 6))
     java.producer(sender)
     java.send(sender, topic, count=2)
+
+    def is_reset() -> bool:
+        """Resets the group; returns whether the member then consumes both messages."""
+        assert [told for _, told in java.admin_call("resetOffsetByTimestamp", topic, group, 0, False)] == [0]
+        try:
+            java.wait_consumed(2, reader, within_s=RESET_WITHIN_S)
+        except AssertionError:
+            return False
+        return True
+
     java.admin_call("updateBrokerConfig", cluster.broker, {"useServerSideResetOffset": "false"})
     try:
         with pytest.raises(JavaError, match="CODE: 1 "):
@@ -169,8 +182,10 @@ def test_a_reset_at_the_members_is_pushed_to_them_and_needs_one_online(java, clu
             java.admin_call("resetOffsetByTimestamp", topic, group, 0, True)
         java.consumer(reader, group, topic)
         wait_until(lambda: java.queues(reader, topic))
-        assert [told for _, told in java.admin_call("resetOffsetByTimestamp", topic, group, 0, False)] == [0]
-        assert len(java.wait_consumed(2, reader)) == 2
+        # Java's member commits the new offset without waiting for an answer and asks for it at once. Apache's broker
+        # works at both requests at a time: it may answer the old offset, from which the member goes on.
+        attempts = 5 if isinstance(cluster, ApacheRocketMQ) else 1
+        assert any(is_reset() for _ in range(attempts))
     finally:
         java.admin_call("updateBrokerConfig", cluster.broker, {"useServerSideResetOffset": "true"})
     java.stop(reader)
