@@ -36,6 +36,7 @@ from mqadmin.reports.history import History, hour_of
 from mqadmin.reports.models import DayReport, GroupDay, ReportRun, RunState
 from mqadmin.reports.progress import Stages
 from tests.mqadmin.reports.test_keeping import FIGURES, START_MS
+from tests.support.forked import fork
 
 pytestmark = [
     pytest.mark.crash,
@@ -197,17 +198,14 @@ def forked(place: Place | None, work: Callable[[], object], look: Callable[[], N
 
     `look` is called again and again meanwhile.
     """
+
+    def step() -> None:
+        if place is not None:
+            place.arm()
+        work()
+
     connection.close()
-    pid = os.fork()
-    if not pid:
-        code = 1
-        try:
-            if place is not None:
-                place.arm()
-            work()
-            code = 0
-        finally:
-            os._exit(code)
+    pid = fork(step)
     while True:
         look()
         ended, status = os.waitpid(pid, os.WNOHANG)
